@@ -1,0 +1,78 @@
+/** What an agent is to the service: a card and an async generator. */
+import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
+import type { AgentCardSchema, Message, MessageSchema, Task } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import type { AgentEvent } from "./events.ts";
+
+/** The agent's own part of the card; the server adds interfaces, the versions it speaks and the capabilities that are its own. */
+export type AgentCardInit = Omit<MessageInitShape<typeof AgentCardSchema>, "supportedInterfaces" | "signatures">;
+
+/** Why a turn was aborted: the caller canceled, the lease went to another replica, this replica is draining, or the run broke a bound. */
+export type AbortCause = "canceled" | "lease-lost" | "draining" | "failed";
+
+/** The reason of a turn's AbortSignal. */
+export class TurnAborted extends Error {
+  override readonly name = "TurnAborted";
+  readonly abortCause: AbortCause;
+
+  constructor(abortCause: AbortCause) {
+    super(`the turn was aborted: ${abortCause}`);
+    this.abortCause = abortCause;
+  }
+}
+
+/** One run of the agent on a task, until `run` returns or throws. */
+export interface Turn {
+  readonly taskId: string;
+  readonly contextId: string;
+  /** The task as it is now, own events included. Read it, do not change it. */
+  readonly task: Task;
+  /** The message that this turn answers. */
+  readonly message: Message;
+  /** The conversation so far, `message` included, oldest first (at most `historyLimit`). */
+  readonly history: readonly Message[];
+  /** Aborts with a {@link TurnAborted} reason. What is yielded after a cancel may still win with its own terminal state. */
+  readonly signal: AbortSignal;
+  /** 1 for the first run; grows with every run after a takeover. */
+  readonly attempt: number;
+  /** Whether an earlier run of this turn was cut off by a crash or a drain (only for agents that say `resumable`). */
+  readonly resumed: boolean;
+  /** Who called; `anonymous` where nobody authenticated. */
+  readonly principal: string;
+  /** Tenant that the call named; empty where tenancy is off. */
+  readonly tenant: string;
+  /** Metadata of the request that brought the message. */
+  readonly metadata: JsonObject | undefined;
+  /** Media types the caller takes; empty means any (R-020). */
+  readonly acceptedOutputModes: readonly string[];
+  /**
+   * The next message on this task, for a turn that stays alive across an interrupted state or says `acceptsMessages`.
+   * Resolves to undefined when the turn is aborted.
+   */
+  next(): Promise<Message | undefined>;
+}
+
+/** What `reply` is asked with: a message that names no task. */
+export interface ReplyRequest {
+  readonly message: Message;
+  readonly signal: AbortSignal;
+  readonly principal: string;
+  readonly tenant: string;
+  readonly metadata: JsonObject | undefined;
+  readonly acceptedOutputModes: readonly string[];
+}
+
+/** An agent. Only `card` and `run` are required. */
+export interface Agent {
+  readonly card: AgentCardInit;
+  /**
+   * Works on a task and yields its events. The task exists, SUBMITTED and with the message in its history, before this is called.
+   * Returning means COMPLETED unless the task is at rest already; throwing means FAILED with a safe message.
+   */
+  run(turn: Turn): AsyncIterable<AgentEvent>;
+  /** Answers with a plain Message and no task, or with undefined to let a task begin. Awaited at most `replyTimeoutMs`. */
+  reply?(request: ReplyRequest): Promise<MessageInitShape<typeof MessageSchema> | undefined>;
+  /** Whether a run that was cut off may be run again (`resumed: true`). Default false: such a task ends FAILED with the cause. */
+  readonly resumable?: boolean;
+  /** Whether messages are taken while the task is WORKING. Default false: refused with UnsupportedOperation (C-39). */
+  readonly acceptsMessages?: boolean;
+}
