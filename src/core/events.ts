@@ -68,7 +68,7 @@ export function dataPart(data: JsonValue, mediaType = ""): PartInit {
 
 /** A part of bytes. */
 export function bytesPart(raw: Uint8Array, filename = "", mediaType = ""): PartInit {
-  return { content: { case: "raw", value: raw as Uint8Array<ArrayBuffer> }, filename, mediaType };
+  return { content: { case: "raw", value: raw }, filename, mediaType };
 }
 
 /** A part that names where the content is. */
