@@ -52,6 +52,8 @@ export const CallerSchema: GenMessage<Caller> = /*@__PURE__*/
  */
 export type Command = Message<"throughline.v1.Command"> & {
   /**
+   * What was asked for.
+   *
    * @generated from oneof throughline.v1.Command.kind
    */
   kind: {
@@ -81,6 +83,8 @@ export type Command = Message<"throughline.v1.Command"> & {
   } | { case: undefined; value?: undefined };
 
   /**
+   * Who sent it.
+   *
    * @generated from field: throughline.v1.Caller caller = 4;
    */
   caller?: Caller | undefined;
@@ -108,6 +112,8 @@ export const CommandSchema: GenMessage<Command> = /*@__PURE__*/
   messageDesc(file_throughline_v1_log, 1);
 
 /**
+ * A request to cancel. The command around it says who asked, and with which metadata.
+ *
  * @generated from message throughline.v1.Cancel
  */
 export type Cancel = Message<"throughline.v1.Cancel"> & {
@@ -127,11 +133,15 @@ export const CancelSchema: GenMessage<Cancel> = /*@__PURE__*/
  */
 export type PlacedCommand = Message<"throughline.v1.PlacedCommand"> & {
   /**
+   * Its place, counted from the first entry of the log.
+   *
    * @generated from field: uint32 offset = 1;
    */
   offset: number;
 
   /**
+   * The command.
+   *
    * @generated from field: throughline.v1.Command command = 2;
    */
   command?: Command | undefined;
@@ -151,6 +161,8 @@ export const PlacedCommandSchema: GenMessage<PlacedCommand> = /*@__PURE__*/
  */
 export type Checkpoint = Message<"throughline.v1.Checkpoint"> & {
   /**
+   * The task as the entries up to here leave it.
+   *
    * @generated from field: lf.a2a.v1.Task task = 1;
    */
   task?: Task | undefined;
