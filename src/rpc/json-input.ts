@@ -32,6 +32,9 @@ export const MAX_MESSAGE_DEPTH = 90;
 
 /** Violations beyond this many are not collected. */
 const MAX_VIOLATIONS = 100;
+/** Characters of a field's path that an error shows, and of one key in it: keys are the caller's and may be of any length. */
+const MAX_PATH = 200;
+const MAX_KEY = 60;
 
 /** What {@link parseJsonInput} takes besides the JSON. */
 export interface JsonInputOptions {
@@ -199,7 +202,8 @@ class InputWalk {
   }
 
   #add(field: string, description: string): void {
-    if (this.violations.length < MAX_VIOLATIONS) this.violations.push({ field, description });
+    if (this.violations.length >= MAX_VIOLATIONS) return;
+    this.violations.push({ field: field.slice(0, MAX_PATH).toWellFormed(), description });
   }
 }
 
@@ -226,6 +230,7 @@ function isObject(json: JsonValue): json is JsonObject {
 
 /** `a.b`, and `a["b c"]` for what is no plain name. */
 function member(path: string, name: string): string {
+  if (name.length > MAX_KEY) return member(path, `${name.slice(0, MAX_KEY - 1)}…`);
   if (!/^\w+$/.test(name)) return `${path}[${JSON.stringify(name)}]`;
   return path === "" ? name : `${path}.${name}`;
 }

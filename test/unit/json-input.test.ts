@@ -10,6 +10,7 @@ import {
   SendMessageResponseSchema,
 } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
+import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { wireError } from "../../src/rpc/errors.ts";
 import { invalidFields, type JsonInputOptions, MAX_MESSAGE_DEPTH, parseJsonInput } from "../../src/rpc/json-input.ts";
 import { ProbeSchema } from "../gen/probe_pb.ts";
@@ -225,6 +226,22 @@ suite("what is refused, each with its place", () => {
 
   test("keys that are no plain names are quoted in the path", () => {
     assert.deepEqual(Object.keys(refusal(ProbeSchema, { labels: { "a b.c": 1, d: 2 } })), ['labels["a b.c"]', "labels.d"]);
+  });
+
+  test("a path is cut where keys are long, and stays well-formed", () => {
+    const long = "😀".repeat(50_000);
+    const [field = ""] = Object.keys(refusal(ProbeSchema, { meta: { [long]: { [long]: { [long]: { [long]: "\ud800" } } } } }));
+    assert.ok(field.startsWith('meta["😀') && field.length <= 200 && field.isWellFormed(), field);
+    assert.throws(
+      () => parseJsonInput(ProbeSchema, { labels: { [long]: 1 } }),
+      (error: Error) => error.message.length < 200,
+    );
+  });
+
+  test("a google.protobuf.Any", () => {
+    assert.deepEqual(Object.keys(refusal(StatusSchema, { details: [{ "@type": "type.googleapis.com/google.rpc.Status" }] })), [
+      "details[0]",
+    ]);
   });
 
   test("a root that is no object, under the path it was given", () => {
