@@ -1,10 +1,10 @@
 /** What an agent is to the service: a card and an async generator. */
 import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
-import type { AgentCardSchema, Message, MessageSchema, Task } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import type { AgentCard, AgentCardSchema, Message, MessageSchema, Task } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { AgentEvent } from "./events.ts";
 
 /** The agent's own part of the card; the server adds interfaces, the versions it speaks and the capabilities that are its own. */
-export type AgentCardInit = Omit<MessageInitShape<typeof AgentCardSchema>, "supportedInterfaces" | "signatures">;
+export type AgentCardInit = Omit<Exclude<MessageInitShape<typeof AgentCardSchema>, AgentCard>, "$typeName" | "supportedInterfaces" | "signatures">;
 
 /** Why a turn was aborted: the caller canceled, the lease went to another replica, this replica is draining, or the run broke a bound. */
 export type AbortCause = "canceled" | "lease-lost" | "draining" | "failed";

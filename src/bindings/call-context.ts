@@ -1,0 +1,86 @@
+/** Connect's HandlerContext for the bindings that Connect does not serve; what few calls use is made only when asked for. */
+import type { DescMethod, DescService } from "@bufbuild/protobuf";
+import { type ContextValues, createContextValues, type HandlerContext } from "@connectrpc/connect";
+import { connectError } from "../rpc/errors.ts";
+
+/** How a call came. */
+export interface CallInit {
+  readonly service: DescService;
+  readonly method: DescMethod;
+  readonly protocolName: string;
+  readonly requestMethod: string;
+  readonly url: string;
+  /** Name and value of each request header. */
+  readonly headers: () => Iterable<readonly [string, string]>;
+  /** Milliseconds from now; undefined: no deadline. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** One call: its headers, and one signal that aborts when its peer leaves, its deadline passes, or it is over. */
+export class CallContext implements HandlerContext {
+  readonly service: DescService;
+  /** Set again where the method is known only after the body was read. */
+  method: DescMethod;
+  readonly protocolName: string;
+  readonly requestMethod: string;
+  readonly url: string;
+  readonly #init: CallInit;
+  readonly #abort = new AbortController();
+  readonly #deadline: number | undefined;
+  readonly #timer: NodeJS.Timeout | undefined;
+  #requestHeader: Headers | undefined;
+  #responseHeader: Headers | undefined;
+  #responseTrailer: Headers | undefined;
+  #values: ContextValues | undefined;
+
+  constructor(init: CallInit) {
+    this.#init = init;
+    this.service = init.service;
+    this.method = init.method;
+    this.protocolName = init.protocolName;
+    this.requestMethod = init.requestMethod;
+    this.url = init.url;
+    if (init.timeoutMs === undefined) return;
+    this.#deadline = Date.now() + init.timeoutMs;
+    // Longer timers than Node's would fire at once.
+    if (init.timeoutMs > 2 ** 31 - 1) return;
+    this.#timer = setTimeout(() => this.end(connectError("DEADLINE_EXCEEDED", "the deadline has passed")), Math.max(0, init.timeoutMs));
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  timeoutMs = (): number | undefined => (this.#deadline === undefined ? undefined : this.#deadline - Date.now());
+
+  get requestHeader(): Headers {
+    if (this.#requestHeader !== undefined) return this.#requestHeader;
+    const headers = new Headers();
+    for (const [name, value] of this.#init.headers()) headers.append(name, value);
+    this.#requestHeader = headers;
+    return headers;
+  }
+
+  get responseHeader(): Headers {
+    return (this.#responseHeader ??= new Headers());
+  }
+
+  get responseTrailer(): Headers {
+    return (this.#responseTrailer ??= new Headers());
+  }
+
+  get values(): ContextValues {
+    return (this.#values ??= createContextValues());
+  }
+
+  /** The response headers that were set, if any. */
+  *responseHeaders(): IterableIterator<[string, string]> {
+    if (this.#responseHeader !== undefined) yield* this.#responseHeader;
+  }
+
+  /** Ends the call: the signal aborts with the reason. Idempotent. */
+  end(reason?: unknown): void {
+    clearTimeout(this.#timer);
+    this.#abort.abort(reason ?? connectError("CANCELLED", "the call is over"));
+  }
+}

@@ -1,0 +1,88 @@
+/** One HTTP request and its reply, as the HTTP bindings see it. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { connectError, type WireError } from "../rpc/errors.ts";
+import type { CallContext } from "./call-context.ts";
+
+/** A request on its way to a handler. */
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** The path of the request target, still percent-encoded, without the query. */
+  readonly path: string;
+  /** The query, without the question mark. */
+  readonly query: string;
+}
+
+/** Handles a request, or answers false to leave it to the next handler. */
+export type HttpHandler = (exchange: Exchange) => Promise<boolean>;
+
+/** Splits the request target. An absolute-form target counts by its path. */
+export function exchangeOf(request: IncomingMessage, response: ServerResponse): Exchange {
+  const target = (request.url ?? "/").replace(/^https?:\/\/[^/?#]*/i, "");
+  const [path = "", ...rest] = target.split("?");
+  return { request, response, path: path || "/", query: rest.join("?") };
+}
+
+/** Reads the whole body. Throws MESSAGE_TOO_LARGE at the first byte beyond the limit, and leaves the rest unread. */
+export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  const tooLarge = (): never => {
+    throw connectError("MESSAGE_TOO_LARGE", `a request may have at most ${maxBytes} bytes`);
+  };
+  if (Number(request.headers["content-length"] ?? 0) > maxBytes) tooLarge();
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const take = (chunk: Buffer): void => {
+    bytes += chunk.length;
+    if (bytes <= maxBytes) chunks.push(chunk);
+    else resolve();
+  };
+  const cut = (): void => reject(connectError("CANCELLED", "the caller has gone"));
+  request.on("data", take).once("end", resolve).once("error", cut).once("aborted", cut);
+  try {
+    await promise;
+  } finally {
+    request.off("data", take).off("end", resolve).off("error", cut).off("aborted", cut);
+  }
+  if (bytes > maxBytes) {
+    request.pause();
+    tooLarge();
+  }
+  return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
+}
+
+/** The media type of a request body, without parameters, in lower case; undefined where none is named. */
+export function mediaTypeOf(request: IncomingMessage): string | undefined {
+  return request.headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
+}
+
+/** Whether a media type is JSON in one of the forms that A2A uses (C-09). */
+export function isJson(mediaType: string): boolean {
+  return mediaType === "application/json" || mediaType === "application/a2a+json";
+}
+
+/** Sends a whole JSON reply with what the call has put into its headers. */
+export function sendJson({ response, request }: Exchange, status: number, contentType: string, json: string, context?: CallContext): void {
+  if (response.headersSent || response.destroyed) return;
+  for (const [name, value] of context?.responseHeaders() ?? []) response.setHeader(name, value);
+  // A body that was not read to its end would be taken for the next request.
+  if (!request.complete) response.setHeader("connection", "close");
+  response.writeHead(status, { "content-type": contentType, "content-length": Buffer.byteLength(json) });
+  response.end(json);
+}
+
+/** Headers that an error asks for, beyond its body. */
+export function setErrorHeaders({ response }: Exchange, error: WireError): void {
+  if (error.retryAfterSeconds !== undefined) response.setHeader("retry-after", String(error.retryAfterSeconds));
+}
+
+/** Name and value of each request header, as node:http read them. */
+export function* headersOf(request: IncomingMessage): IterableIterator<[string, string]> {
+  const { rawHeaders } = request;
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) yield [rawHeaders[at] as string, rawHeaders[at + 1] as string];
+}
+
+/** Ends the call's signal when the peer leaves before its reply is whole. */
+export function watchPeer({ response }: Exchange, context: CallContext): void {
+  response.once("close", () => context.end(connectError("CANCELLED", response.writableFinished ? "the call is over" : "the caller has gone")));
+}

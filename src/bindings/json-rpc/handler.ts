@@ -1,0 +1,190 @@
+/** JSON-RPC 2.0 over HTTP: every method of a service, by its descriptor (requirements 2.22). */
+import { create, type DescMethod, type DescService, type Message } from "@bufbuild/protobuf";
+import type { HandlerContext } from "@connectrpc/connect";
+import { connectError, wireError } from "../../rpc/errors.ts";
+import { parseJsonInput } from "../../rpc/json-input.ts";
+import type { GuardedService } from "../../rpc/policy.ts";
+import { eventIdOf, wireJson } from "../../rpc/wire-cache.ts";
+import { CallContext } from "../call-context.ts";
+import { type Exchange, headersOf, type HttpHandler, isJson, mediaTypeOf, readBody, sendJson, setErrorHeaders, watchPeer } from "../http-exchange.ts";
+import type { EventStreams } from "../sse.ts";
+import { errorText, parsePosted, resultText, type RpcElement, type RpcRequest } from "./envelope.ts";
+
+/** How the binding is served. */
+export interface JsonRpcOptions {
+  /** Paths that take posts; each also with a trailing slash. */
+  readonly paths: readonly string[];
+  readonly maxMessageBytes: number;
+  /** Most requests of one batch. */
+  readonly maxBatch: number;
+  readonly eventStreams: EventStreams;
+}
+
+type Impl = (request: Message, context: HandlerContext) => unknown;
+
+const JSON_TYPE = "application/json";
+
+/** The handler of the JSON-RPC paths. */
+export function jsonRpcHandler<S extends DescService>(guarded: GuardedService<S>, options: JsonRpcOptions): HttpHandler {
+  const paths = new Set(options.paths.flatMap((path) => (path === "/" ? ["/"] : [path, `${path}/`])));
+  const binding = new JsonRpcBinding(guarded as unknown as GuardedService<DescService>, options);
+  return async (exchange) => {
+    if (!paths.has(exchange.path)) return false;
+    await binding.handle(exchange);
+    return true;
+  };
+}
+
+class JsonRpcBinding {
+  readonly #guarded: GuardedService<DescService>;
+  readonly #options: JsonRpcOptions;
+  readonly #methods: ReadonlyMap<string, DescMethod>;
+
+  constructor(guarded: GuardedService<DescService>, options: JsonRpcOptions) {
+    this.#guarded = guarded;
+    this.#options = options;
+    this.#methods = new Map(guarded.desc.methods.map((method) => [method.name, method]));
+  }
+
+  async handle(exchange: Exchange): Promise<void> {
+    const { request, response } = exchange;
+    if (request.method !== "POST") {
+      response.setHeader("allow", "POST");
+      return this.#refuse(exchange, connectError("METHOD_NOT_ALLOWED", "JSON-RPC requests are posted"));
+    }
+    const context = this.#context(exchange);
+    try {
+      await this.#guarded.admit(context);
+      const mediaType = mediaTypeOf(request);
+      if (mediaType !== undefined && !isJson(mediaType)) {
+        throw connectError("UNSUPPORTED_MEDIA_TYPE", `a JSON-RPC request is ${JSON_TYPE}, not ${mediaType}`);
+      }
+      const posted = parsePosted(await readBody(request, this.#options.maxMessageBytes), this.#options.maxBatch);
+      if (posted.is === "batch") await this.#batch(exchange, posted.elements);
+      else await this.#one(exchange, posted.element, context);
+    } catch (error) {
+      this.#refuse(exchange, error, context);
+    } finally {
+      context.end();
+    }
+  }
+
+  async #one(exchange: Exchange, element: RpcElement, context: CallContext): Promise<void> {
+    if ("error" in element) throw new Rejected(element.id, element.error);
+    const method = this.#methods.get(element.method);
+    if (method?.methodKind === "server_streaming" && element.id !== undefined) return this.#stream(exchange, element, method, context);
+    const answer = await this.#answer(exchange, element, context);
+    if (answer === undefined) exchange.response.writeHead(204).end();
+    else sendJson(exchange, answer.status, JSON_TYPE, answer.text, context);
+  }
+
+  async #batch(exchange: Exchange, elements: readonly RpcElement[]): Promise<void> {
+    const answers = await Promise.all(
+      elements.map(async (element) => {
+        if ("error" in element) return errorText(element.id, wireError(element.error));
+        const streams = this.#methods.get(element.method)?.methodKind === "server_streaming";
+        if (streams && element.id !== undefined) {
+          return errorText(element.id, wireError(connectError("INVALID_REQUEST", `${element.method} streams: send it outside of a batch`)));
+        }
+        const context = this.#context(exchange);
+        try {
+          return (await this.#answer(exchange, element, context))?.text;
+        } finally {
+          context.end();
+        }
+      }),
+    );
+    const said = answers.filter((answer) => answer !== undefined);
+    if (said.length === 0) exchange.response.writeHead(204).end();
+    else sendJson(exchange, 200, JSON_TYPE, `[${said.join(",")}]`);
+  }
+
+  /** Carries out one request; undefined for a notification, whatever became of it. */
+  async #answer(exchange: Exchange, request: RpcRequest, context: CallContext): Promise<{ status: number; text: string } | undefined> {
+    const { id } = request;
+    try {
+      const method = this.#method(request);
+      const result = await this.#call(request, method, context);
+      if (method.methodKind === "server_streaming") {
+        // A notification of a streaming method starts what it starts; nobody reads.
+        const frames = (result as AsyncIterable<unknown>)[Symbol.asyncIterator]();
+        await frames.next();
+        await frames.return?.();
+        return undefined;
+      }
+      if (id === undefined) return undefined;
+      return { status: 200, text: resultText(id, wireJson(method.output, create(method.output, result as never))) };
+    } catch (thrown) {
+      if (id === undefined) return undefined;
+      const error = wireError(thrown);
+      setErrorHeaders(exchange, error);
+      return { status: error.jsonRpcHttp, text: errorText(id, error) };
+    }
+  }
+
+  async #stream(exchange: Exchange, request: RpcRequest, method: DescMethod, context: CallContext): Promise<void> {
+    const id = request.id ?? "null";
+    let frames: AsyncIterator<Message, undefined>;
+    let first: IteratorResult<Message, undefined>;
+    try {
+      frames = ((await this.#call(request, method, context)) as AsyncIterable<Message>)[Symbol.asyncIterator]();
+      first = await frames.next();
+    } catch (error) {
+      throw new Rejected(id, error);
+    }
+    if (first.done === true) throw new Rejected(id, context.signal.reason ?? new TypeError("a stream without a frame"));
+    await this.#options.eventStreams.send(exchange.response, context, create(method.output, first.value as never), frames, {
+      frame: (frame) => resultText(id, wireJson(method.output, frame)),
+      eventId: eventIdOf,
+      error: (error) => errorText(id, error),
+    });
+  }
+
+  #method({ method: name }: RpcRequest): DescMethod {
+    const method = this.#methods.get(name);
+    if (method === undefined) throw connectError("METHOD_NOT_FOUND", `there is no method ${JSON.stringify(name.slice(0, 80))}`);
+    return method;
+  }
+
+  async #call(request: RpcRequest, method: DescMethod, context: CallContext): Promise<unknown> {
+    const { params } = request;
+    if (typeof params !== "object" || params === null || Array.isArray(params)) {
+      throw connectError("INVALID_ARGUMENT", "params is an object", { violations: [{ field: "params", description: "is an object" }] });
+    }
+    context.method = method;
+    await this.#guarded.admit(context);
+    const impl = (this.#guarded.impl as unknown as Record<string, Impl>)[method.localName] as Impl;
+    return impl(parseJsonInput(method.input, params), context);
+  }
+
+  #context(exchange: Exchange): CallContext {
+    const context = new CallContext({
+      service: this.#guarded.desc,
+      method: this.#guarded.desc.methods[0] as DescMethod,
+      protocolName: "json-rpc",
+      requestMethod: "POST",
+      url: exchange.request.url ?? "/",
+      headers: () => headersOf(exchange.request),
+    });
+    watchPeer(exchange, context);
+    return context;
+  }
+
+  #refuse(exchange: Exchange, thrown: unknown, context?: CallContext): void {
+    const { id, cause } = thrown instanceof Rejected ? thrown : { id: "null", cause: thrown };
+    const error = wireError(cause);
+    setErrorHeaders(exchange, error);
+    sendJson(exchange, error.jsonRpcHttp, JSON_TYPE, errorText(id, error), context);
+  }
+}
+
+/** An error of a request whose id is known. */
+class Rejected extends Error {
+  override readonly name = "Rejected";
+  readonly id: string;
+
+  constructor(id: string, cause: unknown) {
+    super("the request was rejected", { cause });
+    this.id = id;
+  }
+}

@@ -1,0 +1,143 @@
+/** Snapshot and tail: the only way a task is streamed. */
+import { isTerminal, stateAfter, stateOf } from "./task.ts";
+import type { Snapshot } from "./fold.ts";
+import type { Entry, Position } from "./log-entry.ts";
+import type { Snapshots } from "./snapshots.ts";
+import type { Storage, TailStep } from "./storage.ts";
+
+/** One frame of a stream: the task at a position, or the event at one. */
+export type Frame = { readonly is: "snapshot"; readonly snapshot: Snapshot } | { readonly is: "event"; readonly entry: Entry };
+
+/** What a follower needs. */
+export interface FollowOptions<T> {
+  readonly storage: Storage;
+  readonly snapshots: Snapshots;
+  readonly taskId: string;
+  /** First frame, or the position after which to go on without one. */
+  readonly from: Snapshot | Position;
+  /** Turns a frame into what the reader wants. */
+  readonly project: (frame: Frame) => T;
+  /** Whether the stream ends after this event. Terminal events end it in any case. */
+  readonly endsAfter?: (entry: Entry) => boolean;
+  /** Ends the stream quietly: its reader has gone. */
+  readonly signal: AbortSignal;
+  /** Called once, when the stream has ended for whatever reason. */
+  readonly onEnd?: () => void;
+}
+
+/**
+ * Follows one task: every event after `from`, in order, no gap, no repeat, to the terminal one. Where the position is no longer kept it
+ * goes on from a fresh snapshot, as a frame in mid-stream (C-35). Pulled, never pushed: it holds one page of entries at most.
+ * An iterator by hand, not a generator: it answers from its page without suspending, and 500 of these may read one task.
+ */
+export class Follower<T> implements AsyncIterableIterator<T> {
+  readonly #options: FollowOptions<T>;
+  readonly #abort = new AbortController();
+  readonly #left: () => void;
+  #tail: AsyncIterator<TailStep> | undefined;
+  #first: Snapshot | undefined;
+  #position: Position;
+  #page: readonly Entry[] = [];
+  #next = 0;
+  #done = false;
+  #failure: unknown;
+
+  constructor(options: FollowOptions<T>) {
+    this.#options = options;
+    const { from, signal } = options;
+    if ("task" in from) {
+      this.#first = from;
+      this.#position = from.position;
+    } else {
+      this.#position = from;
+    }
+    this.#left = (): void => this.#stop();
+    if (signal.aborted) this.#stop();
+    else signal.addEventListener("abort", this.#left, { once: true });
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<IteratorResult<T, undefined>> {
+    const ready = this.#ready();
+    if (ready !== undefined) return Promise.resolve(ready);
+    return this.#pull();
+  }
+
+  /** Ends the stream with an error at the next frame boundary: what is read already is not delivered any more. */
+  fail(error: unknown): void {
+    if (this.#done) return;
+    this.#failure = error;
+    this.#stop();
+  }
+
+  return(): Promise<IteratorResult<T, undefined>> {
+    this.#stop();
+    return Promise.resolve({ done: true, value: undefined });
+  }
+
+  #stop(): void {
+    if (!this.#done) this.#options.onEnd?.();
+    this.#done = true;
+    this.#page = [];
+    this.#options.signal.removeEventListener("abort", this.#left);
+    this.#abort.abort();
+  }
+
+  /** The next frame if it is in hand. */
+  #ready(): IteratorResult<T, undefined> | undefined {
+    if (this.#done) {
+      return this.#failure === undefined ? { done: true, value: undefined } : undefined;
+    }
+    if (this.#first !== undefined) {
+      const snapshot = this.#first;
+      this.#first = undefined;
+      this.#position = snapshot.position;
+      if (isTerminal(stateOf(snapshot.task))) this.#stop();
+      return { done: false, value: this.#options.project({ is: "snapshot", snapshot }) };
+    }
+    while (this.#next < this.#page.length) {
+      const entry = this.#page[this.#next] as Entry;
+      this.#next += 1;
+      if (this.#next === this.#page.length) this.#turn([]);
+      this.#position = { offset: entry.offset, mark: entry.mark };
+      if (entry.kind === "command") continue;
+      const state = stateAfter(entry.event);
+      if (state !== undefined && (isTerminal(state) || this.#options.endsAfter?.(entry) === true)) this.#stop();
+      return { done: false, value: this.#options.project({ is: "event", entry }) };
+    }
+    return undefined;
+  }
+
+  async #pull(): Promise<IteratorResult<T, undefined>> {
+    for (;;) {
+      const ready = this.#ready();
+      if (ready !== undefined) return ready;
+      if (this.#failure !== undefined) throw this.#takeFailure();
+      this.#tail ??= this.#options.storage.tail(this.#options.taskId, this.#position, this.#abort.signal);
+      const step = await this.#tail.next();
+      if (this.#done) continue;
+      if (step.done === true) this.#stop();
+      else if (step.value.is === "gone") await this.#again();
+      else this.#turn(step.value.entries);
+    }
+  }
+
+  #takeFailure(): unknown {
+    const failure = this.#failure;
+    this.#failure = undefined;
+    return failure;
+  }
+
+  #turn(page: readonly Entry[]): void {
+    this.#page = page;
+    this.#next = 0;
+  }
+
+  async #again(): Promise<void> {
+    this.#tail = undefined;
+    this.#first = await this.#options.snapshots.read(this.#options.taskId);
+  }
+}

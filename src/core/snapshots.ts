@@ -1,0 +1,120 @@
+/** Folded tasks of one replica: caches over the log, never a second truth. */
+import { taskNotFound } from "./errors.ts";
+import { Fold, type Snapshot } from "./fold.ts";
+import type { Position } from "./log-entry.ts";
+import type { Storage, TaskMeta } from "./storage.ts";
+
+/** How {@link Snapshots} is bounded. */
+export interface SnapshotOptions {
+  /** Encoded bytes of the folds kept, roughly. */
+  readonly cacheBytes: number;
+  /** Messages that `history` keeps. */
+  readonly historyLimit: number;
+}
+
+/** A task as the store has it now. */
+export interface Current {
+  readonly meta: TaskMeta;
+  readonly snapshot: Snapshot;
+}
+
+/** A cold read starts again when entries or checkpoint parts go while it reads; this often, then it gives up. */
+const MAX_RESTARTS = 20;
+
+/** Reads tasks. Each read first asks the store for the task's position, so that it reflects all that was appended before it began. */
+export class Snapshots {
+  readonly #storage: Storage;
+  readonly #options: SnapshotOptions;
+  // Insertion order is the order of use: the first is the one to drop.
+  readonly #folds = new Map<string, { fold: Fold; bytes: number }>();
+  #bytes = 0;
+
+  constructor(storage: Storage, options: SnapshotOptions) {
+    this.#storage = storage;
+    this.#options = options;
+  }
+
+  /** The task now; undefined where the store has none. */
+  async current(taskId: string): Promise<Current | undefined> {
+    const meta = await this.#storage.meta(taskId);
+    if (meta === undefined) return undefined;
+    return { meta, snapshot: await this.#read(taskId, meta.position) };
+  }
+
+  /** The task now. Throws TASK_NOT_FOUND. */
+  async read(taskId: string): Promise<Snapshot> {
+    const current = await this.current(taskId);
+    if (current === undefined) throw taskNotFound(taskId);
+    return current.snapshot;
+  }
+
+  /** The fold of exactly the entries 1..offset, or of more where those are no longer all kept. */
+  async upTo(taskId: string, offset: number): Promise<Snapshot> {
+    const known = this.#folds.get(taskId)?.fold;
+    if (known !== undefined && known.position.offset <= offset) {
+      await this.#advance(taskId, known, offset);
+      if (known.position.offset === offset) return known.snapshot();
+    }
+    const checkpoint = await this.#storage.checkpointOf(taskId);
+    const usable = checkpoint !== undefined && checkpoint.position.offset <= offset;
+    const fold = usable ? Fold.restore(checkpoint, this.#options.historyLimit) : new Fold(this.#options.historyLimit);
+    if (await this.#advance(taskId, fold, offset)) return fold.snapshot();
+    return this.read(taskId);
+  }
+
+  /** Forgets a task. */
+  drop(taskId: string): void {
+    const kept = this.#folds.get(taskId);
+    if (kept === undefined) return;
+    this.#folds.delete(taskId);
+    this.#bytes -= kept.bytes;
+  }
+
+  /** A fold of its own for a replica that takes the task over: it is not shared, its reader may add to it. */
+  async fresh(taskId: string): Promise<Fold> {
+    for (let restart = 0; restart < MAX_RESTARTS; restart += 1) {
+      const checkpoint = await this.#storage.checkpointOf(taskId);
+      const limit = this.#options.historyLimit;
+      const fold = checkpoint === undefined ? new Fold(limit) : Fold.restore(checkpoint, limit);
+      if (await this.#advance(taskId, fold, Infinity)) return fold;
+    }
+    throw taskNotFound(taskId);
+  }
+
+  async #read(taskId: string, target: Position): Promise<Snapshot> {
+    const known = this.#folds.get(taskId)?.fold;
+    if (known !== undefined) {
+      // At the same offset the mark tells whether it is the same history.
+      const same = known.position.offset !== target.offset || known.position.mark === target.mark;
+      if (same && known.position.offset >= target.offset) return this.#keep(taskId, known).snapshot();
+      if (same && (await this.#advance(taskId, known, Infinity))) return this.#keep(taskId, known).snapshot();
+      this.drop(taskId);
+    }
+    return this.#keep(taskId, await this.fresh(taskId)).snapshot();
+  }
+
+  /** Adds the entries after the fold's position, up to `offset`. False where they are gone. */
+  async #advance(taskId: string, fold: Fold, offset: number): Promise<boolean> {
+    while (fold.position.offset < offset) {
+      const step = await this.#storage.read(taskId, fold.position);
+      if (step.is === "gone") return false;
+      for (const entry of step.entries) {
+        // Two readers may advance the same fold: what the other has added is passed over.
+        if (entry.offset > fold.position.offset && entry.offset <= offset) fold.add(entry);
+      }
+      if (step.entries.length === 0) return fold.position.offset > 0;
+    }
+    return true;
+  }
+
+  #keep(taskId: string, fold: Fold): Fold {
+    this.drop(taskId);
+    this.#folds.set(taskId, { fold, bytes: fold.bytes });
+    this.#bytes += fold.bytes;
+    for (const oldest of this.#folds.keys()) {
+      if (this.#bytes <= this.#options.cacheBytes || oldest === taskId) break;
+      this.drop(oldest);
+    }
+    return fold;
+  }
+}

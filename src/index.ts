@@ -1,0 +1,33 @@
+// What users need: an agent, and a server for it.
+export type { AbortCause, Agent, AgentCardInit, ReplyRequest, Turn } from "./core/agent.ts";
+export { TurnAborted } from "./core/agent.ts";
+export type { AgentEvent, ChunkOptions, PartInit, StatusText } from "./core/events.ts";
+export {
+  artifact,
+  authRequired,
+  bytesPart,
+  canceled,
+  completed,
+  dataPart,
+  failed,
+  inputRequired,
+  rejected,
+  status,
+  textPart,
+  urlPart,
+  working,
+} from "./core/events.ts";
+export { type DrainOptions, type RunningServer, serve, type ServeInit, type ServerState } from "./server/serve.ts";
+export { OptionsError, type ServerOptions, type ServerOptionsInput } from "./server/options.ts";
+export type { Authenticate, Challenge, Principal } from "./rpc/auth/authenticate.ts";
+export { anonymous } from "./rpc/auth/anonymous.ts";
+export { bearerTokens } from "./rpc/auth/bearer-tokens.ts";
+export * from "../gen/lf/a2a/v1/a2a_pb.ts";
+
+// What extenders need: the port of the store, and the fold that every reader shares.
+export type * from "./core/storage.ts";
+export { Entry, type EntryKind, formatPosition, type NewEntry, parsePosition, type Position } from "./core/log-entry.ts";
+export { type Applied, apply, type ArtifactNote, isAtRest, isInterrupted, isTerminal } from "./core/task.ts";
+export { type Reason, RefusedError, TaskError, type Violation } from "./core/errors.ts";
+export type { Log } from "./core/telemetry.ts";
+export { MemoryStorage, type MemoryStorageOptions } from "./storage/memory/memory-storage.ts";

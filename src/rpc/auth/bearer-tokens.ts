@@ -1,0 +1,24 @@
+/** Static bearer tokens: one per principal, from the configuration. */
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { Authenticate } from "./authenticate.ts";
+
+const CHALLENGE = 'Bearer realm="a2a"';
+
+/** Lets in who brings `Authorization: Bearer <token>` with one of the tokens (RFC 6750). Keys of the map are tokens, values principals. */
+export function bearerTokens(tokens: Readonly<Record<string, string>>): Authenticate {
+  const known = Object.entries(tokens).map(([token, name]) => ({ digest: digest(token), principal: { name } }));
+  return (headers) => {
+    const header = headers.get("authorization");
+    if (header === null) return { challenge: CHALLENGE, message: "this server wants Authorization: Bearer <token>" };
+    const token = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(header)?.[1];
+    const given = digest(token ?? "");
+    // Every token is compared, in constant time: the answer's timing tells nothing.
+    const match = known.filter((one) => timingSafeEqual(one.digest, given))[0];
+    if (token !== undefined && match !== undefined) return match.principal;
+    return { challenge: `${CHALLENGE}, error="invalid_token"`, message: "the bearer token is not known" };
+  };
+}
+
+function digest(token: string): Buffer {
+  return createHash("sha256").update(token).digest();
+}

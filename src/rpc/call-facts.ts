@@ -1,0 +1,20 @@
+/** What policy has found out about a call, for the service to read. */
+import { type ContextKey, createContextKey, type HandlerContext } from "@connectrpc/connect";
+import type { Principal } from "./auth/authenticate.ts";
+
+/** Who calls; undefined until the call was authenticated. */
+export const principalKey: ContextKey<Principal | undefined> = createContextKey<Principal | undefined>(undefined, {
+  description: "principal",
+});
+
+/** URIs of our extensions that the request activates and the card declares. */
+export const extensionsKey: ContextKey<ReadonlySet<string>> = createContextKey<ReadonlySet<string>>(new Set<string>(), {
+  description: "active extensions",
+});
+
+/** The principal of an authenticated call. Throws where policy was passed by. */
+export function principalOf(context: HandlerContext): Principal {
+  const principal = context.values.get(principalKey);
+  if (principal === undefined) throw new TypeError("the call was not authenticated");
+  return principal;
+}

@@ -1,0 +1,71 @@
+/** Policy around the service: who may call, in which version, with which extensions. Every binding gets it identically. */
+import type { DescMethod, DescService } from "@bufbuild/protobuf";
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import type { AgentCard } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import type { Authenticate } from "./auth/authenticate.ts";
+import { extensionsKey, principalKey } from "./call-facts.ts";
+import { connectError } from "./errors.ts";
+import { activeExtensions, EXTENSIONS_HEADER, requestedExtensions } from "./extensions.ts";
+import { lazyStream } from "./lazy-stream.ts";
+import { checkVersion } from "./version.ts";
+
+/** What policy is made of. */
+export interface PolicyOptions {
+  readonly authenticate: Authenticate;
+  readonly card: AgentCard;
+  /** Version assumed where a call names none. Default: none, so that such a call is refused (C-11). */
+  readonly assumeVersion: string | undefined;
+}
+
+/** A service behind its policy. */
+export interface GuardedService<S extends DescService> {
+  readonly desc: S;
+  readonly impl: ServiceImpl<S>;
+  /**
+   * Authenticates a call by its headers alone. A binding calls it before it reads the body, so that a stranger learns nothing of how
+   * bodies are judged; a method calls it for the binding that did not.
+   */
+  readonly admit: (context: HandlerContext) => Promise<void>;
+}
+
+type Method = (request: unknown, context: HandlerContext) => unknown;
+
+/** Wraps an implementation. The order is authenticate, version, extensions; then the method with its own checks (requirements 1.7). */
+export function guard<S extends DescService>(desc: S, impl: ServiceImpl<S>, options: PolicyOptions): GuardedService<S> {
+  const admit = async (context: HandlerContext): Promise<void> => {
+    if (context.values.get(principalKey) !== undefined) return;
+    const verdict = await options.authenticate(context.requestHeader);
+    if ("challenge" in verdict) {
+      context.responseHeader.set("www-authenticate", verdict.challenge);
+      throw connectError("UNAUTHENTICATED", verdict.message);
+    }
+    context.values.set(principalKey, verdict);
+  };
+  const before = async (context: HandlerContext): Promise<void> => {
+    await admit(context);
+    checkVersion(context.requestHeader, context.url, options.assumeVersion);
+    const active = activeExtensions(options.card, requestedExtensions(context.requestHeader));
+    if (active.size === 0) return;
+    context.values.set(extensionsKey, active);
+    context.responseHeader.set(EXTENSIONS_HEADER, [...active].join(", "));
+  };
+  const methods = impl as Record<string, Method>;
+  const guarded = Object.fromEntries(desc.methods.map((method) => [method.localName, guardMethod(method, methods, before)]));
+  return { desc, impl: guarded as ServiceImpl<S>, admit };
+}
+
+function guardMethod(method: DescMethod, methods: Record<string, Method>, before: (context: HandlerContext) => Promise<void>): Method {
+  // Looked up at each call, as a member: implementations may be classes.
+  const call = (request: unknown, context: HandlerContext): unknown => methods[method.localName]?.call(methods, request, context);
+  if (method.methodKind === "server_streaming") {
+    return (request, context) =>
+      lazyStream(async () => {
+        await before(context);
+        return (call(request, context) as AsyncIterable<unknown>)[Symbol.asyncIterator]();
+      });
+  }
+  return async (request, context) => {
+    await before(context);
+    return call(request, context);
+  };
+}

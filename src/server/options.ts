@@ -1,0 +1,77 @@
+/** Every option of a server, its default and its unit, in one place. */
+import { hostname } from "node:os";
+import { z } from "zod";
+
+const ms = z.int().min(0);
+const port = z.int().min(0).max(65_535);
+const positive = z.int().min(1);
+const MiB = 1024 * 1024;
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** The one schema: files, environment, flags and the API are all judged by it. */
+export const optionsSchema = z.strictObject({
+  host: z.string().default("127.0.0.1").describe("Address to listen on."),
+  grpcPort: port.default(50_051).describe("Port of gRPC; 0 picks one."),
+  httpPort: port.default(8080).describe("Port of HTTP+JSON, JSON-RPC and the card; 0 picks one."),
+  opsPort: port.default(9464).describe("Port of health and readiness; 0 picks one."),
+  publicGrpcUrl: z.string().optional().describe("host:port that the card names for gRPC. Default: the listening address."),
+  publicHttpUrl: z.url().optional().describe("URL that the card names for HTTP. Default: the listening address."),
+  restPrefix: z
+    .string()
+    .regex(/^(\/[A-Za-z0-9._~-]+)*$/, "is empty or like /api/v1")
+    .default("")
+    .describe("Path before the HTTP+JSON routes."),
+  replica: z.string().min(1).default(`${hostname()}-${process.pid}`).describe("Name of this replica; unique among all."),
+  tokens: z.record(z.string().min(1), z.string().min(1)).optional().describe("Bearer tokens and their principals. Default: everybody is let in."),
+  tenants: z.union([z.literal("any"), z.array(z.string().min(1).refine((tenant) => tenant !== "tasks", "a tenant may not be called tasks"))]).optional().describe("Tenants that calls may name. Default: none."),
+  assumeVersion: z.literal("1.0").optional().describe("Version of calls that name none. Default: none, they are refused."),
+  dedupe: z
+    .strictObject({
+      mode: z.enum(["window", "running", "off"]).default("window"),
+      windowMs: ms.default(10 * 60 * 1000),
+    })
+    .prefault({})
+    .describe("How repeated sends are joined."),
+  closeOnInputRequired: z.enum(["send", "all", "none"]).default("send").describe("Streams that end at INPUT_REQUIRED."),
+  jsonContentType: z.enum(["application/a2a+json", "application/json"]).default("application/a2a+json").describe("Type of HTTP+JSON replies to callers that name none."),
+  capacity: positive.default(1000).describe("Turns at once on this replica."),
+  workingAfterMs: ms.default(100).describe("A turn that has yielded nothing for this long gets WORKING."),
+  cancelGraceMs: ms.default(5000).describe("How long a canceled turn may take to end by itself."),
+  replyTimeoutMs: positive.default(10_000).describe("How long an agent's reply() may think."),
+  maxAttempts: positive.default(3).describe("Runs of a resumable turn before it ends FAILED."),
+  maxMessageBytes: positive.default(16 * MiB).describe("Largest request, on every binding."),
+  maxTaskBytes: positive.default(15 * MiB).describe("Encoded bytes of a Task beyond which it ends FAILED."),
+  historyLimit: positive.default(1000).describe("Messages that a task's history keeps."),
+  maxBatch: positive.default(20).describe("Requests of one JSON-RPC batch."),
+  cacheBytes: positive.default(64 * MiB).describe("Folded tasks kept in memory."),
+  maxBytes: positive.default(256 * MiB).describe("Bytes that the memory store may take."),
+  retentionMs: ms.default(7 * DAY_MS).describe("Finished tasks go after this long."),
+  interruptedRetentionMs: ms.default(30 * DAY_MS).describe("Interrupted tasks that nobody goes on with end CANCELED after this long."),
+  windowEntries: positive.default(1000).describe("Entries of a task that readers can resume in."),
+  windowBytes: positive.default(MiB).describe("Bytes of entries that readers can resume in; the smaller of both counts."),
+  leaseMs: positive.default(15_000).describe("How long a lease lasts without renewal."),
+  renewMs: positive.default(5000).describe("Time between two renewals."),
+  keepaliveMs: positive.default(15_000).describe("Time between two SSE comments or HTTP/2 PINGs on a quiet stream."),
+  keepaliveTimeoutMs: positive.default(20_000).describe("How long the answer to an HTTP/2 PING may take."),
+  drainDelayMs: ms.default(5000).describe("Time between readiness going false and the drain."),
+  streamGraceMs: ms.default(2000).describe("How long streams may end by themselves in a drain."),
+  drainMs: ms.default(20_000).describe("How long turns and calls may end by themselves in a drain."),
+});
+
+/** Options, complete. */
+export type ServerOptions = z.output<typeof optionsSchema>;
+/** Options as they are given: everything may be left out. */
+export type ServerOptionsInput = z.input<typeof optionsSchema>;
+
+/** An option that is wrong; the message names each. */
+export class OptionsError extends Error {
+  override readonly name = "OptionsError";
+}
+
+/** Completes options. Throws {@link OptionsError}. */
+export function resolveOptions(given: ServerOptionsInput): ServerOptions {
+  const result = optionsSchema.safeParse(given);
+  if (result.success) return result.data;
+  const problems = result.error.issues.map(({ path, message }) => `${path.join(".") || "options"}: ${message}`);
+  throw new OptionsError(problems.join("\n"));
+}

@@ -1,0 +1,179 @@
+/** The composition root: an agent and options in, a running server out. */
+import type { Server as HttpServer } from "node:http";
+import { type Server as GrpcServer, ServerCredentials } from "@grpc/grpc-js";
+import { A2AService, type AgentCard } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { cardHandler } from "../bindings/card.ts";
+import { grpcServer, listenGrpc } from "../bindings/grpc.ts";
+import { httpServer, listen } from "../bindings/http.ts";
+import { jsonRpcHandler } from "../bindings/json-rpc/handler.ts";
+import { restHandler } from "../bindings/rest/handler.ts";
+import { EventStreams } from "../bindings/sse.ts";
+import type { Agent } from "../core/agent.ts";
+import { Snapshots } from "../core/snapshots.ts";
+import type { Storage } from "../core/storage.ts";
+import { type Log, SILENT } from "../core/telemetry.ts";
+import { anonymous } from "../rpc/auth/anonymous.ts";
+import type { Authenticate } from "../rpc/auth/authenticate.ts";
+import { bearerTokens } from "../rpc/auth/bearer-tokens.ts";
+import { guard } from "../rpc/policy.ts";
+import { A2AServiceImpl } from "../service/a2a-service.ts";
+import { abandonTask } from "../service/cancel-task.ts";
+import { nameInterfaces, publicCard } from "../service/agent-card.ts";
+import { Streams } from "../service/streams.ts";
+import { MemoryStorage } from "../storage/memory/memory-storage.ts";
+import { pause } from "../worker/pause.ts";
+import { Worker } from "../worker/worker.ts";
+import { opsServer } from "./ops.ts";
+import { resolveOptions, type ServerOptions, type ServerOptionsInput } from "./options.ts";
+
+/** What to serve. Everything but the agent has a default. */
+export interface ServeInit extends ServerOptionsInput {
+  readonly agent: Agent;
+  /** Default: a memory store of this process. */
+  readonly storage?: Storage;
+  /** Default: bearer tokens where `tokens` are given, else everybody is `anonymous`. */
+  readonly authenticate?: Authenticate;
+  /** Default: silent. */
+  readonly log?: Log;
+}
+
+/** starting → serving → draining → closed. */
+export type ServerState = "starting" | "serving" | "draining" | "closed";
+
+/** How a drain may be hurried. */
+export interface DrainOptions {
+  /** Skips the waiting, not the order. */
+  readonly skip?: AbortSignal;
+  /** Skips `drainDelayMs` only: no load balancer is in front. Default false. */
+  readonly atOnce?: boolean;
+}
+
+const CARD_MAX_AGE_SECONDS = 300;
+const MAX_QUEUED_MESSAGES = 16;
+const MAX_QUEUED_BYTES = 256 * 1024;
+const JSON_RPC_PATHS = ["/", "/jsonrpc", "/a2a/jsonrpc"];
+
+/** Starts a server; resolves when all its ports listen. */
+export async function serve(init: ServeInit): Promise<RunningServer> {
+  const { agent, storage, authenticate, log, ...given } = init;
+  const server = new RunningServer(agent, resolveOptions(given), { storage, authenticate, log });
+  await server.start();
+  return server;
+}
+
+/** A server with its ports, from start to close. Disposing it drains it. */
+export class RunningServer implements AsyncDisposable {
+  readonly options: ServerOptions;
+  /** The card as it is served. */
+  readonly card: AgentCard;
+  readonly #log: Log;
+  readonly #storage: Storage;
+  readonly #ownsStorage: boolean;
+  readonly #streams = new Streams();
+  readonly #worker: Worker;
+  readonly #grpc: GrpcServer;
+  readonly #http: HttpServer;
+  readonly #ops: HttpServer;
+  #ports = { grpc: 0, http: 0, ops: 0 };
+  #state: ServerState = "starting";
+  #drained: Promise<void> | undefined;
+
+  constructor(agent: Agent, options: ServerOptions, parts: Parts) {
+    const { streams, log } = { streams: this.#streams, log: parts.log ?? SILENT };
+    this.options = options;
+    this.#log = log;
+    this.#storage = parts.storage ?? new MemoryStorage(options);
+    this.#ownsStorage = parts.storage === undefined;
+    this.card = publicCard(agent.card, options.dedupe);
+    const storage = this.#storage;
+    const snapshots = new Snapshots(storage, options);
+    const abandon = (taskId: string): Promise<void> => abandonTask({ storage, snapshots }, taskId);
+    this.#worker = new Worker({ agent, storage, snapshots, options, log, abandon });
+    const service = new A2AServiceImpl({ agent, card: this.card, storage, snapshots, worker: this.#worker, options, streams });
+    const authenticate = parts.authenticate ?? (options.tokens === undefined ? anonymous : bearerTokens(options.tokens));
+    const guarded = guard(A2AService, service, { authenticate, card: this.card, assumeVersion: options.assumeVersion });
+    const eventStreams = new EventStreams({ keepaliveMs: options.keepaliveMs, maxQueuedBytes: MAX_QUEUED_BYTES });
+    const rpc = { ...options, eventStreams, paths: JSON_RPC_PATHS };
+    this.#grpc = grpcServer(guarded, { ...options, maxQueuedMessages: MAX_QUEUED_MESSAGES });
+    const rest = { ...options, eventStreams, tenantRoutes: options.tenants !== undefined };
+    const card = cardHandler(() => this.card, CARD_MAX_AGE_SECONDS);
+    const handlers = [card, jsonRpcHandler(guarded, rpc), restHandler(guarded, rest)];
+    this.#http = httpServer(handlers, (error) => log.error({ error }, "an HTTP handler broke"));
+    this.#ops = opsServer(() => this.#state === "serving" && storage.available(), log);
+  }
+
+  get state(): ServerState {
+    return this.#state;
+  }
+
+  /** The ports that listen. */
+  get ports(): { readonly grpc: number; readonly http: number; readonly ops: number } {
+    return this.#ports;
+  }
+
+  /** Binds the ports. Called by {@link serve}. */
+  async start(): Promise<void> {
+    const { host, grpcPort, httpPort, opsPort } = this.options;
+    const shown = host.includes(":") ? `[${host}]` : host;
+    const grpc = await listenGrpc(this.#grpc, `${shown}:${grpcPort}`, ServerCredentials.createInsecure());
+    const http = await listen(this.#http, httpPort, host);
+    nameInterfaces(this.card, {
+      grpc: this.options.publicGrpcUrl ?? `${shown}:${grpc}`,
+      http: this.options.publicHttpUrl ?? `http://${shown}:${http}`,
+      restPrefix: this.options.restPrefix,
+    });
+    this.#ports = { grpc, http, ops: await listen(this.#ops, opsPort, host) };
+    this.#worker.start();
+    this.#state = "serving";
+  }
+
+  /**
+   * Hands over, finishes, closes, in the order of DESIGN 5: readiness, tasks that can be resumed, streams, other turns and calls. Idempotent:
+   * a second call joins the first.
+   */
+  drain(options: DrainOptions = {}): Promise<void> {
+    this.#drained ??= this.#drain(options);
+    return this.#drained;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.drain({ atOnce: true });
+  }
+
+  async #drain({ skip, atOnce = false }: DrainOptions): Promise<void> {
+    const { drainDelayMs, streamGraceMs } = this.options;
+    this.#state = "draining";
+    this.#log.info({}, "draining");
+    if (!atOnce) await pause(drainDelayMs, skip);
+    const finished = this.#worker.drain(skip);
+    await this.#streams.idle(streamGraceMs, skip);
+    this.#streams.drain();
+    const closed = this.#closePorts();
+    await finished;
+    this.#grpc.forceShutdown();
+    this.#http.closeAllConnections();
+    await closed;
+    if (this.#ownsStorage) await this.#storage.close();
+    this.#state = "closed";
+    this.#log.info({}, "closed");
+  }
+
+  /** Says GOAWAY and takes no more connections; resolves when the last one is gone. */
+  async #closePorts(): Promise<void> {
+    const grpc = Promise.withResolvers<void>();
+    this.#grpc.tryShutdown(() => grpc.resolve());
+    const http = Promise.withResolvers<void>();
+    this.#http.close(() => http.resolve());
+    this.#http.closeIdleConnections();
+    await Promise.all([grpc.promise, http.promise]);
+    this.#ops.close();
+    this.#ops.closeAllConnections();
+  }
+}
+
+/** Parts that a caller may bring. */
+interface Parts {
+  readonly storage: Storage | undefined;
+  readonly authenticate: Authenticate | undefined;
+  readonly log: Log | undefined;
+}

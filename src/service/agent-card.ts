@@ -1,0 +1,44 @@
+/** The public card: the agent's own part, and what the server adds to it. */
+import { create } from "@bufbuild/protobuf";
+import { AgentCapabilitiesSchema, type AgentCard, AgentCardSchema, AgentExtensionSchema, AgentInterfaceSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import type { AgentCardInit } from "../core/agent.ts";
+import { PROTOCOL_VERSION } from "../rpc/version.ts";
+
+/** Where the ports can be reached from outside. */
+export interface PublicUrls {
+  /** host:port (C-48). */
+  readonly grpc: string;
+  readonly http: string;
+  /** Path before the HTTP+JSON routes. */
+  readonly restPrefix: string;
+}
+
+/** URI of the extension that tells how repeated sends are treated. */
+export const IDEMPOTENT_SEND_URI = "urn:throughline:a2a:idempotent-send:v1";
+
+/** The card as it is served: streaming is on unless the agent's card turns it off; what is not served is off whatever the card says. */
+export function publicCard(own: AgentCardInit, dedupe: { mode: string; windowMs: number }): AgentCard {
+  const card = create(AgentCardSchema, own);
+  const capabilities = create(AgentCapabilitiesSchema, own.capabilities ?? {});
+  const params = { mode: dedupe.mode, ...(dedupe.mode === "window" && { windowMs: dedupe.windowMs }) };
+  const description = "A send that repeats messageId and content is answered with the task of the first one.";
+  capabilities.extensions.push(create(AgentExtensionSchema, { uri: IDEMPOTENT_SEND_URI, description, required: false, params }));
+  capabilities.streaming ??= true;
+  capabilities.pushNotifications = false;
+  capabilities.extendedAgentCard = false;
+  card.capabilities = capabilities;
+  return card;
+}
+
+/** Writes the interfaces into the card, the preferred one first (R-315, R-316). */
+export function nameInterfaces(card: AgentCard, { grpc, http, restPrefix }: PublicUrls): void {
+  const base = http.replace(/\/$/, "");
+  const interfaces = [
+    ["GRPC", grpc],
+    ["HTTP+JSON", `${base}${restPrefix}`],
+    ["JSONRPC", `${base}/jsonrpc`],
+  ] as const;
+  card.supportedInterfaces = interfaces.map(([protocolBinding, url]) =>
+    create(AgentInterfaceSchema, { protocolBinding, url, protocolVersion: PROTOCOL_VERSION }),
+  );
+}

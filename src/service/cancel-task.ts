@@ -1,0 +1,72 @@
+/** CancelTask: a command to whoever runs the task (R-066 to R-070, C-21). */
+import { create, toBinary } from "@bufbuild/protobuf";
+import { type CancelTaskRequest, CancelTaskRequestSchema, type Task, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { CommandSchema } from "../../gen/throughline/v1/log_pb.ts";
+import { isRefused, TaskError, taskNotFound } from "../core/errors.ts";
+import { newMark, type NewEntry } from "../core/log-entry.ts";
+import type { Scope } from "../core/scope.ts";
+import { isTerminal } from "../core/task.ts";
+import type { ServiceInit } from "./a2a-service.ts";
+import { readyStatus } from "./ready-event.ts";
+
+/** What the owner may need, beyond the grace it gives its agent, to write CANCELED. */
+const APPEND_MS = 250;
+
+/**
+ * Asks for the end of a task and waits for it: until the task is terminal, or the grace is over. A second call joins the first.
+ * Throws TASK_NOT_CANCELABLE where the task has ended already, CANCELED included.
+ */
+export async function cancelTask(init: ServiceInit, request: CancelTaskRequest, scope: Scope, signal: AbortSignal): Promise<Task> {
+  const { storage, snapshots, options, streams } = init;
+  const taskId = request.id;
+  const entry = cancelEntry(request, scope);
+  const from = await append(init, taskId, entry);
+  const grace = AbortSignal.timeout(options.cancelGraceMs + APPEND_MS);
+  const until = AbortSignal.any([signal, grace]);
+  const wait = streams.open({ storage, snapshots, taskId, from, project: () => undefined, signal: until });
+  // The follower ends after the terminal event, or when the grace is over.
+  while ((await wait.next()).done !== true);
+  if (signal.aborted) throw new TaskError("CANCELLED", "the call was given up; the cancel request stands", { metadata: { taskId } });
+  return (await snapshots.read(taskId)).task;
+}
+
+/** Ends an interrupted task that nobody went on with. Does nothing where it has ended or somebody has asked for that already. */
+export async function abandonTask(sources: Sources, taskId: string): Promise<void> {
+  const entry = cancelEntry(create(CancelTaskRequestSchema, { id: taskId }), { tenant: "", owner: "" });
+  try {
+    await append(sources, taskId, entry);
+  } catch (error) {
+    if (!(error instanceof TaskError)) throw error;
+  }
+}
+
+type Sources = Pick<ServiceInit, "storage" | "snapshots">;
+
+async function append({ storage, snapshots }: Sources, taskId: string, entry: NewEntry): Promise<{ offset: number; mark: string }> {
+  for (;;) {
+    const current = await snapshots.current(taskId);
+    if (current === undefined) throw taskNotFound(taskId);
+    const { meta, snapshot } = current;
+    if (isTerminal(meta.state)) throw notCancelable(taskId, meta.state);
+    if (meta.cancelRequested > 0) return snapshot.position;
+    const canceled = readyStatus(snapshot.task, TaskState.CANCELED);
+    const after = snapshot.position;
+    try {
+      await storage.command({ taskId, entry, what: "cancel", repeat: undefined, after, working: undefined, canceled, lease: undefined });
+      return after;
+    } catch (error) {
+      if (!isRefused(error, "STALE", "SEALED")) throw error;
+    }
+  }
+}
+
+function cancelEntry({ metadata }: CancelTaskRequest, scope: Scope): NewEntry {
+  const caller = { principal: scope.owner, tenant: scope.tenant };
+  const command = create(CommandSchema, { kind: { case: "cancel", value: {} }, caller, ...(metadata && { metadata }) });
+  return { kind: "command", mark: newMark(), bytes: toBinary(CommandSchema, command), content: command };
+}
+
+function notCancelable(taskId: string, state: TaskState): TaskError {
+  const name = Object.entries(TaskState).find(([, value]) => value === state)?.[0] ?? "";
+  return new TaskError("TASK_NOT_CANCELABLE", `the task has ended already: ${name}`, { metadata: { taskId } });
+}

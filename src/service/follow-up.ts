@@ -1,0 +1,72 @@
+/** A message on a task that exists (R-012, R-013, R-155, R-156, C-38, C-39). */
+import { type Message, TaskSchema, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { invalidArgument, isRefused, TaskError, taskNotFound } from "../core/errors.ts";
+import type { Snapshot } from "../core/fold.ts";
+import { scopeKey } from "../core/scope.ts";
+import type { Current } from "../core/snapshots.ts";
+import type { Repeat, RepeatKey } from "../core/storage.ts";
+import { isInterrupted, isTerminal } from "../core/task.ts";
+import { share, wireBytes } from "../rpc/wire-cache.ts";
+import { readyStatus } from "./ready-event.ts";
+import { commandEntry, type Send, type SendInit, tooLarge } from "./send-message.ts";
+import { checkMediaTypes } from "./validate.ts";
+
+/** Appends follow-ups. */
+export class FollowUps {
+  readonly #init: SendInit;
+
+  constructor(init: SendInit) {
+    this.#init = init;
+  }
+
+  /** Appends the message, and WORKING where the task was interrupted; `first` is the fold of exactly that prefix. */
+  async append(send: Send, received: Message, repeat: RepeatKey | undefined): Promise<{ first: Snapshot } | { repeat: Repeat }> {
+    const { storage, snapshots, worker, options, card } = this.#init;
+    const { taskId } = received;
+    let entry: ReturnType<typeof commandEntry> | undefined;
+    for (;;) {
+      const current = await snapshots.current(taskId);
+      if (current === undefined || scopeKey(current.meta.scope) !== scopeKey(send.scope)) throw taskNotFound(taskId);
+      this.#check(current, received);
+      checkMediaTypes(card, received, send.request.configuration?.acceptedOutputModes ?? []);
+      const { task, position } = current.snapshot;
+      const message: Message = { ...received, contextId: task.contextId };
+      entry ??= commandEntry("followUp", send, message);
+      if (entry.bytes.length + wireBytes(TaskSchema, share(task)).length > options.maxTaskBytes) throw tooLarge(options);
+      const working = isInterrupted(current.meta.state) ? readyStatus(task, TaskState.WORKING, message) : undefined;
+      using place = worker.reserve();
+      const lease = place && { token: place.token, replica: place.replica };
+      try {
+        const request = { taskId, entry, what: "message", repeat, after: position, working, canceled: undefined, lease } as const;
+        const reply = await storage.command(request);
+        if (reply.is === "repeat") return { repeat: reply.repeat };
+        if (reply.lease !== undefined) await this.#run(reply.lease);
+        else if (!reply.owned) worker.wake();
+        return { first: await snapshots.upTo(taskId, reply.offset) };
+      } catch (error) {
+        // STALE: the task has moved on; SEALED: it has ended. Look again and judge anew.
+        if (!isRefused(error, "STALE", "SEALED")) throw error;
+      }
+    }
+  }
+
+  async #run(lease: Parameters<SendInit["worker"]["adopt"]>[0]["lease"]): Promise<void> {
+    const { storage, snapshots, worker } = this.#init;
+    const meta = await storage.meta(lease.taskId);
+    const fold = await snapshots.fresh(lease.taskId);
+    worker.adopt({ lease, fold, consumed: meta?.consumed ?? 0, attempts: 1, cancelRequested: false });
+  }
+
+  #check({ meta }: Current, message: Message): void {
+    const { taskId } = message;
+    if (message.contextId !== "" && message.contextId !== meta.contextId) {
+      throw invalidArgument({ field: "message.contextId", description: "is not the context of this task; leave it out or name the task's own" });
+    }
+    if (isTerminal(meta.state)) {
+      throw new TaskError("UNSUPPORTED_OPERATION", "the task has ended: send a new message in the same context", { metadata: { taskId } });
+    }
+    if (!isInterrupted(meta.state) && this.#init.agent.acceptsMessages !== true) {
+      throw new TaskError("UNSUPPORTED_OPERATION", "this agent takes no messages while it works", { metadata: { taskId } });
+    }
+  }
+}

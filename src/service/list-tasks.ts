@@ -1,0 +1,50 @@
+/** ListTasks (R-043 to R-056, C-13 to C-20). */
+import { fromBinary } from "@bufbuild/protobuf";
+import { type ListTasksRequest, type Task, TaskSchema, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { invalidArgument } from "../core/errors.ts";
+import { pageToken, parsePageToken } from "../core/page-token.ts";
+import { type Scope, scopeKey } from "../core/scope.ts";
+import { HEAD_HISTORY, type ListFilter, type ListRow } from "../core/storage.ts";
+import type { ServiceInit } from "./a2a-service.ts";
+import { withHistory } from "./frames.ts";
+import { validateList } from "./validate.ts";
+
+const DEFAULT_PAGE = 50;
+
+/** One page, newest status first. `totalSize` counts all tasks that the filter and the scope let through. */
+export async function listTasks(
+  init: ServiceInit,
+  scope: Scope,
+  request: ListTasksRequest,
+): Promise<{ tasks: Task[]; nextPageToken: string; pageSize: number; totalSize: number }> {
+  validateList(request, init.options);
+  const filter = filterOf(request);
+  const list = `${scopeKey(scope)}|${filter.contextId ?? ""}|${filter.state ?? 0}|${filter.since ?? ""}`;
+  const after = request.pageToken === "" ? undefined : parsePageToken(request.pageToken, list);
+  if (request.pageToken !== "" && after === undefined) {
+    throw invalidArgument({ field: "pageToken", description: "is not a token of this list: use nextPageToken as it came, with the same filters" });
+  }
+  const pageSize = request.pageSize ?? DEFAULT_PAGE;
+  const page = await init.storage.list(scope, filter, after, pageSize);
+  const tasks = await Promise.all(page.rows.map((row) => shownTask(init, row, request)));
+  const last = page.rows.at(-1);
+  const nextPageToken = page.more && last !== undefined ? pageToken({ statusTime: last.head.statusTime, id: last.id }, list) : "";
+  return { tasks: tasks.flatMap((task) => task ?? []), nextPageToken, pageSize, totalSize: page.total };
+}
+
+function filterOf({ contextId, status, statusTimestampAfter }: ListTasksRequest): ListFilter {
+  // Timestamps of tasks are whole milliseconds: at or after means at or after the next one.
+  const since = statusTimestampAfter && Number(statusTimestampAfter.seconds) * 1000 + Math.ceil(statusTimestampAfter.nanos / 1e6);
+  return { contextId: contextId || undefined, state: status === TaskState.UNSPECIFIED ? undefined : status, since };
+}
+
+/** A row as the caller asked to see it: from its head, or from the log where the head does not hold enough. */
+async function shownTask({ snapshots }: ServiceInit, { id, head }: ListRow, request: ListTasksRequest): Promise<Task | undefined> {
+  const { historyLength, includeArtifacts } = request;
+  const enough = includeArtifacts !== true && (head.historyLength <= HEAD_HISTORY || (historyLength ?? Infinity) <= HEAD_HISTORY);
+  if (enough) return withHistory(fromBinary(TaskSchema, head.task), historyLength);
+  const current = await snapshots.current(id);
+  if (current === undefined) return undefined;
+  const task = withHistory(current.snapshot.task, historyLength);
+  return includeArtifacts === true ? task : { ...task, artifacts: [] };
+}

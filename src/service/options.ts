@@ -1,0 +1,17 @@
+/** How the service behaves where the protocol leaves a choice. Defaults stand in server/options. */
+export interface ServiceOptions {
+  /** How repeated sends are told: see docs/architecture. */
+  readonly dedupe: { readonly mode: "window" | "running" | "off"; readonly windowMs: number };
+  /** Which streams end at INPUT_REQUIRED (C-02). */
+  readonly closeOnInputRequired: "send" | "all" | "none";
+  /** How long an agent's `reply` may think. */
+  readonly replyTimeoutMs: number;
+  /** How long CancelTask waits for the agent to end. */
+  readonly cancelGraceMs: number;
+  /** Encoded bytes of a Task beyond which a send is refused. */
+  readonly maxTaskBytes: number;
+  /** Messages that `history` keeps. */
+  readonly historyLimit: number;
+  /** Tenants that calls may name; undefined: none, `any`: every one. */
+  readonly tenants?: readonly string[] | "any" | undefined;
+}

@@ -1,0 +1,164 @@
+/** A send: a repeat, a direct answer, a new task or a follow-up; one flow for the three ways to wait. */
+import { create, toBinary } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import {
+  type AgentCard,
+  type Message,
+  MessageSchema,
+  type SendMessageRequest,
+  StreamResponseSchema,
+  TaskSchema,
+  TaskState,
+} from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { type Command, CommandSchema } from "../../gen/throughline/v1/log_pb.ts";
+import type { Agent } from "../core/agent.ts";
+import { TaskError } from "../core/errors.ts";
+import { headAfter, type Snapshot } from "../core/fold.ts";
+import { type Entry, newMark, type NewEntry } from "../core/log-entry.ts";
+import type { Scope } from "../core/scope.ts";
+import type { Snapshots } from "../core/snapshots.ts";
+import type { Repeat, RepeatKey, Storage } from "../core/storage.ts";
+import { uuidv7 } from "../core/uuid.ts";
+import { completeMessage } from "../worker/agent-response.ts";
+import { foldOf, type Worker } from "../worker/worker.ts";
+import { FollowUps } from "./follow-up.ts";
+import { shareTaskFrame } from "./frames.ts";
+import type { ServiceOptions } from "./options.ts";
+import { repeatDigest, repeatKey } from "./repeats.ts";
+import { checkMediaTypes, validateSend } from "./validate.ts";
+
+/** What the flow needs. */
+export interface SendInit {
+  readonly agent: Agent;
+  readonly card: AgentCard;
+  readonly storage: Storage;
+  readonly snapshots: Snapshots;
+  readonly worker: Worker;
+  readonly options: ServiceOptions;
+}
+
+/** A send as it came. */
+export interface Send {
+  readonly request: SendMessageRequest;
+  readonly scope: Scope;
+  readonly signal: AbortSignal;
+}
+
+/** What a send led to. `first` is the stream's first frame; a `repeat` of an earlier send sees the task as it is now. */
+export type Sent =
+  | { readonly is: "message"; readonly message: Message }
+  | { readonly is: "task"; readonly first: Snapshot; readonly repeat: boolean };
+
+/** Carries out sends. */
+export class SendFlow {
+  readonly #init: SendInit;
+  readonly #followUps: FollowUps;
+
+  constructor(init: SendInit) {
+    this.#init = init;
+    this.#followUps = new FollowUps(init);
+  }
+
+  /** Stores what the send asks for, then answers. Nothing is answered that was not stored. */
+  async send(send: Send): Promise<Sent> {
+    const { options, card, storage } = this.#init;
+    const { request, scope } = send;
+    const message = validateSend(request, options);
+    if (request.configuration?.taskPushNotificationConfig !== undefined) {
+      throw new TaskError("PUSH_NOTIFICATION_NOT_SUPPORTED", "this agent sends no push notifications");
+    }
+    const digest = repeatDigest(scope, message);
+    const key = repeatKey(digest, options);
+    const repeat = key && (await storage.findRepeat(key));
+    if (repeat !== undefined) return this.#repeated(repeat);
+    if (message.taskId !== "") return this.#followUp(send, message, key);
+    checkMediaTypes(card, message, request.configuration?.acceptedOutputModes ?? []);
+    const direct = await this.#reply(send, message);
+    if (direct !== undefined) return { is: "message", message: direct };
+    return this.#create(send, message, digest, key);
+  }
+
+  async #followUp(send: Send, message: Message, key: RepeatKey | undefined): Promise<Sent> {
+    const outcome = await this.#followUps.append(send, message, key);
+    return "repeat" in outcome ? this.#repeated(outcome.repeat) : { is: "task", first: outcome.first, repeat: false };
+  }
+
+  async #repeated({ taskId }: Repeat): Promise<Sent> {
+    return { is: "task", first: await this.#init.snapshots.read(taskId), repeat: true };
+  }
+
+  async #create(send: Send, message: Message, digest: string, key: RepeatKey | undefined): Promise<Sent> {
+    const { storage, worker, options } = this.#init;
+    const id = storage.newId(digest);
+    const contextId = message.contextId || uuidv7(Date.now());
+    const task = create(TaskSchema, {
+      id,
+      contextId,
+      status: { state: TaskState.SUBMITTED, timestamp: timestampFromMs(Date.now()) },
+      history: [{ ...message, taskId: id, contextId }],
+    });
+    const event = create(StreamResponseSchema, { payload: { case: "task", value: task } });
+    const bytes = toBinary(StreamResponseSchema, event);
+    if (bytes.length > options.maxTaskBytes) throw tooLarge(options);
+    const entries = [{ kind: "event", mark: newMark(), bytes, content: event } as const, commandEntry("start", send, message)];
+    using place = worker.reserve();
+    const lease = place && { token: place.token, replica: place.replica };
+    const reply = await storage.create({ id, scope: send.scope, contextId, entries, head: headAfter(task, []), repeat: key, lease });
+    if (reply.is === "repeat") return this.#repeated(reply.repeat);
+    if (reply.lease === undefined) worker.wake();
+    else worker.adopt({ lease: reply.lease, fold: foldOf(reply.entries, options.historyLimit), consumed: 0, attempts: 1, cancelRequested: false });
+    shareTaskFrame(event, bytes);
+    const { offset, mark } = reply.entries.at(-1) as Entry;
+    return { is: "task", first: { task, position: { offset, mark } }, repeat: false };
+  }
+
+  /** Asks an agent that sometimes answers directly. Its answer is in no log (DESIGN 5). */
+  async #reply({ request, scope, signal }: Send, message: Message): Promise<Message | undefined> {
+    const { agent, options } = this.#init;
+    if (agent.reply === undefined) return undefined;
+    const timeout = AbortSignal.timeout(options.replyTimeoutMs);
+    const over = AbortSignal.any([signal, timeout]);
+    const asked = agent.reply({
+      message,
+      signal: over,
+      principal: scope.owner,
+      tenant: scope.tenant,
+      metadata: request.metadata,
+      acceptedOutputModes: request.configuration?.acceptedOutputModes ?? [],
+    });
+    const answer = await untilAborted(asked, over, () => {
+      if (timeout.aborted) return new TaskError("DEADLINE_EXCEEDED", `the agent did not decide within ${options.replyTimeoutMs} ms how to answer`);
+      return signal.reason;
+    });
+    return answer && completeMessage(create(MessageSchema, answer), message.contextId || uuidv7(Date.now()), "");
+  }
+}
+
+/** Settles as `promise` does, or rejects when the signal aborts. */
+async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal, reason: () => unknown): Promise<T> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const abort = (): void => reject(reason());
+  if (signal.aborted) abort();
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}
+
+/** The entry of a message, with what a turn is told about its caller. */
+export function commandEntry(kind: "start" | "followUp", { request, scope }: Send, message: Message): NewEntry {
+  const command: Command = create(CommandSchema, {
+    kind: { case: kind, value: message },
+    caller: { principal: scope.owner, tenant: scope.tenant },
+    acceptedOutputModes: request.configuration?.acceptedOutputModes ?? [],
+  });
+  if (request.metadata !== undefined) command.metadata = request.metadata;
+  return { kind: "command", mark: newMark(), bytes: toBinary(CommandSchema, command), content: command };
+}
+
+/** R-370: a task that could not be kept is refused before it exists. */
+export function tooLarge({ maxTaskBytes }: ServiceOptions): TaskError {
+  return new TaskError("MESSAGE_TOO_LARGE", `the task would be larger than ${maxTaskBytes} bytes`);
+}

@@ -1,0 +1,48 @@
+/** The streams that are open on this replica: what a drain ends. */
+import type { StreamResponse } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { TaskError } from "../core/errors.ts";
+import { Follower, type FollowOptions } from "../core/follow.ts";
+
+/** Keeps every open follower until it ends. */
+export class Streams {
+  readonly #open = new Map<Follower<unknown>, string>();
+  #draining = false;
+  #onIdle: (() => void) | undefined;
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** Opens a follower. During a drain it fails at its first frame. */
+  open<T = StreamResponse>(options: Omit<FollowOptions<T>, "onEnd">): Follower<T> {
+    const { promise: ended, resolve: onEnd } = Promise.withResolvers<void>();
+    const follower = new Follower<T>({ ...options, onEnd });
+    this.#open.set(follower, options.taskId);
+    void ended.then(() => {
+      this.#open.delete(follower);
+      if (this.#open.size === 0) this.#onIdle?.();
+    });
+    if (this.#draining) follower.fail(drained(options.taskId));
+    return follower;
+  }
+
+  /** Resolves when no stream is open any more, or `ms` have passed. */
+  async idle(ms: number, skip?: AbortSignal): Promise<void> {
+    const until = AbortSignal.any([AbortSignal.timeout(ms), ...(skip === undefined ? [] : [skip])]);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#onIdle = resolve;
+    if (this.#open.size === 0 || until.aborted) resolve();
+    until.addEventListener("abort", () => resolve(), { once: true });
+    await promise;
+  }
+
+  /** Ends every stream: any other replica goes on from where it stands (DESIGN 5, Drain). */
+  drain(): void {
+    this.#draining = true;
+    for (const [follower, taskId] of [...this.#open]) follower.fail(drained(taskId));
+  }
+}
+
+function drained(taskId: string): TaskError {
+  return new TaskError("STREAM_DRAINED", "this replica is going away: subscribe again", { metadata: { taskId } });
+}

@@ -1,0 +1,127 @@
+/** What ProtoJSON and proto readers let slip (C-29, C-30, C-41): every bad field of a request is named. */
+import { type AgentCard, type Message, Role, type SendMessageRequest, TaskState, TaskStateSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { invalidArgument, TaskError, type Violation } from "../core/errors.ts";
+import type { ServiceOptions } from "./options.ts";
+
+/** Longest id that a caller may choose. */
+const MAX_ID = 512;
+
+/** Collects what is wrong, then throws it all at once. */
+class Violations {
+  readonly #found: Violation[] = [];
+
+  add(field: string, description: string): void {
+    this.#found.push({ field, description });
+  }
+
+  throwIfAny(): void {
+    const [first, ...more] = this.#found;
+    if (first !== undefined) throw invalidArgument(first, ...more);
+  }
+}
+
+/** A request with a task id and nothing else to check but the tenant and perhaps `historyLength`. */
+export function validateTaskRequest(request: { id: string; tenant: string; historyLength?: number | undefined }, options: ServiceOptions): void {
+  const bad = new Violations();
+  checkTenant(bad, request.tenant, options);
+  if (request.id === "") bad.add("id", "is required: the id of a task");
+  checkId(bad, "id", request.id);
+  checkHistoryLength(bad, "historyLength", request.historyLength);
+  bad.throwIfAny();
+}
+
+/** The tenant of a request that has nothing else to check. */
+export function validateTenant(tenant: string, options: ServiceOptions): void {
+  const bad = new Violations();
+  checkTenant(bad, tenant, options);
+  bad.throwIfAny();
+}
+
+/** ListTasks: bounds and known states (R-051, R-052, C-15). */
+export function validateList(
+  request: { tenant: string; pageSize?: number | undefined; historyLength?: number | undefined; status: TaskState; contextId: string },
+  options: ServiceOptions,
+): void {
+  const bad = new Violations();
+  checkTenant(bad, request.tenant, options);
+  const { pageSize } = request;
+  if (pageSize !== undefined && (pageSize < 1 || pageSize > 100)) bad.add("pageSize", `is ${pageSize}; right is 1 to 100`);
+  checkHistoryLength(bad, "historyLength", request.historyLength);
+  if (TaskStateSchema.value[request.status] === undefined) bad.add("status", `${request.status} is no TaskState`);
+  checkId(bad, "contextId", request.contextId);
+  bad.throwIfAny();
+}
+
+/** A send, of either kind. Answers the message, which is then known to be there. */
+export function validateSend(request: SendMessageRequest, options: ServiceOptions): Message {
+  const bad = new Violations();
+  checkTenant(bad, request.tenant, options);
+  const { message, configuration } = request;
+  if (message === undefined) bad.add("message", "is required");
+  else checkMessage(bad, message);
+  checkHistoryLength(bad, "configuration.historyLength", configuration?.historyLength);
+  bad.throwIfAny();
+  return message as Message;
+}
+
+/** Media types: of the parts against what the agent takes (R-014), of what the caller takes against what the agent gives (C-58). */
+export function checkMediaTypes(card: AgentCard, message: Message, acceptedOutputModes: readonly string[]): void {
+  const inputs = [...card.defaultInputModes, ...card.skills.flatMap(({ inputModes }) => inputModes)];
+  const refused = inputs.length === 0 ? undefined : message.parts.find(({ mediaType }) => mediaType !== "" && !matchesAny(mediaType, inputs));
+  if (refused !== undefined) {
+    throw new TaskError("CONTENT_TYPE_NOT_SUPPORTED", `this agent does not take ${JSON.stringify(refused.mediaType)}`, {
+      metadata: { mediaType: refused.mediaType, supported: inputs.join(", ") },
+    });
+  }
+  const outputs = [...card.defaultOutputModes, ...card.skills.flatMap(({ outputModes }) => outputModes)];
+  if (acceptedOutputModes.length === 0 || outputs.length === 0) return;
+  if (acceptedOutputModes.some((mode) => matchesAny(mode, outputs))) return;
+  throw new TaskError("CONTENT_TYPE_NOT_SUPPORTED", "this agent gives none of the accepted output modes", {
+    metadata: { supported: outputs.join(", ") },
+  });
+}
+
+/** Whether two media types can mean the same: parameters and case aside, `*` on either side. */
+function matchesAny(mediaType: string, known: readonly string[]): boolean {
+  const [type, subtype] = essence(mediaType);
+  return known.some((one) => {
+    const [knownType, knownSubtype] = essence(one);
+    const same = (a: string | undefined, b: string | undefined): boolean => a === b || a === "*" || b === "*";
+    return same(type, knownType) && same(subtype, knownSubtype);
+  });
+}
+
+function essence(mediaType: string): string[] {
+  const [bare = ""] = mediaType.split(";");
+  const trimmed = bare.trim().toLowerCase();
+  // Some cards write bare kinds: "text" stands for every text type.
+  return trimmed.includes("/") ? trimmed.split("/") : [trimmed, "*"];
+}
+
+function checkMessage(bad: Violations, message: Message): void {
+  if (message.messageId === "") bad.add("message.messageId", "is required: an id that the sender makes, the same when it sends again");
+  checkId(bad, "message.messageId", message.messageId);
+  checkId(bad, "message.contextId", message.contextId);
+  checkId(bad, "message.taskId", message.taskId);
+  if (message.role === Role.UNSPECIFIED) bad.add("message.role", "is required: ROLE_USER");
+  else if (message.role !== Role.USER) bad.add("message.role", "of a message to an agent is ROLE_USER");
+  if (message.parts.length === 0) bad.add("message.parts", "needs at least one part");
+  for (const [index, { content }] of message.parts.entries()) {
+    if (content.case === undefined) bad.add(`message.parts[${index}]`, "needs one of text, raw, url, data");
+  }
+}
+
+function checkTenant(bad: Violations, tenant: string, { tenants }: ServiceOptions): void {
+  if (tenant === "") return;
+  if (tenants === undefined) bad.add("tenant", "this server has no tenants: leave it out");
+  else if (tenants !== "any" && !tenants.includes(tenant)) bad.add("tenant", "is not known here");
+  checkId(bad, "tenant", tenant);
+}
+
+function checkId(bad: Violations, field: string, id: string): void {
+  if (id.length > MAX_ID) bad.add(field, `is ${id.length} characters long; at most ${MAX_ID} are taken`);
+}
+
+function checkHistoryLength(bad: Violations, field: string, historyLength: number | undefined): void {
+  if (historyLength !== undefined && historyLength < 0) bad.add(field, `is ${historyLength}; right is 0 or more`);
+}

@@ -1,0 +1,180 @@
+/** One task in memory: its log, its lease, its readers. */
+import { Entry, type NewEntry, type Position, START } from "../../core/log-entry.ts";
+import type { Head, Lease, ListCursor, Repeat, StoredCheckpoint, TailStep, TaskMeta } from "../../core/storage.ts";
+import type { Scope } from "../../core/scope.ts";
+import { isInterrupted, isTerminal } from "../../core/task.ts";
+
+/** Entries and bytes of one page of a read. A reader holds one page; what it has not asked for stays in the log. */
+const PAGE_ENTRIES = 64;
+const PAGE_BYTES = 128 * 1024;
+
+/** What an entry or a task costs in memory besides its bytes, roughly. */
+const ENTRY_OVERHEAD = 200;
+const TASK_OVERHEAD = 2048;
+
+/** A lease as stored. */
+export interface StoredLease {
+  readonly epoch: number;
+  readonly token: string;
+  readonly replica: string;
+  expires: number;
+}
+
+/** The record of a task. Its fields change together, within one synchronous step of the store. */
+export class TaskRecord {
+  readonly id: string;
+  readonly scope: Scope;
+  readonly contextId: string;
+  head: Head;
+  entries: Entry[] = [];
+  checkpoint: StoredCheckpoint | undefined;
+  epoch = 0;
+  lease: StoredLease | undefined;
+  /** When it went into `ready`; undefined where it does not wait. */
+  readySince: number | undefined;
+  generation = 0;
+  consumed = 0;
+  lastCommand = 0;
+  cancelRequested = 0;
+  attempts = 0;
+  /** The first mark and the last offset of the owner's last batch: how a repeated append is known. */
+  lastBatch: { readonly mark: string; readonly first: number; readonly count: number } | undefined;
+  /** Commands by mark: how a repeated command is known. */
+  readonly commandMarks = new Map<string, { readonly offset: number; readonly lease: Lease | undefined; readonly owned: boolean }>();
+  /** Dedupe rows that live as long as the task. */
+  readonly repeatKeys: string[] = [];
+  readonly readers = new Set<() => void>();
+  #trimmed: Position = START;
+  #next = 1;
+  #bytes = TASK_OVERHEAD;
+
+  constructor(id: string, scope: Scope, contextId: string, head: Head) {
+    this.id = id;
+    this.scope = scope;
+    this.contextId = contextId;
+    this.head = head;
+  }
+
+  get position(): Position {
+    return this.entries.at(-1) ?? this.#trimmed;
+  }
+
+  get firstOffset(): number {
+    return this.#trimmed.offset + 1;
+  }
+
+  /** Bytes that this task takes, roughly. */
+  get bytes(): number {
+    return this.#bytes + this.head.task.length + (this.checkpoint?.bytes.length ?? 0);
+  }
+
+  get terminal(): boolean {
+    return isTerminal(this.head.state);
+  }
+
+  get interrupted(): boolean {
+    return isInterrupted(this.head.state);
+  }
+
+  get row(): ListCursor & { scope: Scope; contextId: string; state: Head["state"] } {
+    const { statusTime, state } = this.head;
+    return { statusTime, state, id: this.id, scope: this.scope, contextId: this.contextId };
+  }
+
+  meta(): TaskMeta {
+    const { offset, mark } = this.position;
+    return {
+      id: this.id,
+      scope: this.scope,
+      contextId: this.contextId,
+      state: this.head.state,
+      statusTime: this.head.statusTime,
+      position: { offset, mark },
+      generation: this.generation,
+      epoch: this.epoch,
+      leased: this.lease !== undefined,
+      consumed: this.consumed,
+      lastCommand: this.lastCommand,
+      cancelRequested: this.cancelRequested,
+      attempts: this.attempts,
+      firstOffset: this.firstOffset,
+    };
+  }
+
+  /** Appends entries at the next offsets under the current epoch. */
+  push(entries: readonly NewEntry[], time: number): Entry[] {
+    const pushed = entries.map((entry) => new Entry({ offset: this.#next++, epoch: this.epoch, time }, entry));
+    for (const entry of pushed) {
+      this.entries.push(entry);
+      this.#bytes += entry.bytes.length + ENTRY_OVERHEAD;
+      if (entry.kind === "event") this.generation += 1;
+      else this.lastCommand = entry.offset;
+    }
+    return pushed;
+  }
+
+  /** Advances `consumed`; a command that was given starts the count of attempts again. */
+  consume(consumed: number): void {
+    if (consumed <= this.consumed) return;
+    this.consumed = consumed;
+    this.attempts = Math.min(this.attempts, 1);
+  }
+
+  /** The next page after a position. */
+  page(after: Position): TailStep {
+    const index = this.#indexAfter(after);
+    if (index === undefined) return { is: "gone" };
+    const page: Entry[] = [];
+    let bytes = 0;
+    for (let at = index; at < this.entries.length && page.length < PAGE_ENTRIES; at += 1) {
+      const entry = this.entries[at] as Entry;
+      if (page.length > 0 && bytes + entry.bytes.length > PAGE_BYTES) break;
+      page.push(entry);
+      bytes += entry.bytes.length;
+    }
+    return { is: "entries", entries: page };
+  }
+
+  /** Index of the entry after a position; undefined where the position is no longer kept or names another history. */
+  #indexAfter({ offset, mark }: Position): number | undefined {
+    const first = this.firstOffset;
+    if (offset === first - 1) return mark === this.#trimmed.mark ? 0 : undefined;
+    const at = this.entries[offset - first];
+    return at?.mark === mark ? offset - first + 1 : undefined;
+  }
+
+  /** Entries after a known offset, for its owner. */
+  after(offset: number): readonly Entry[] {
+    return this.entries.slice(Math.max(0, offset + 1 - this.firstOffset));
+  }
+
+  /** Drops entries that the checkpoint covers and the resume window does not need. */
+  trim(windowEntries: number, windowBytes: number): void {
+    const covered = this.checkpoint?.position.offset ?? 0;
+    let keep = this.entries.length;
+    let bytes = 0;
+    while (keep > 0) {
+      const entry = this.entries[keep - 1] as Entry;
+      bytes += entry.bytes.length;
+      const outside = this.entries.length - keep >= windowEntries || bytes > windowBytes;
+      if (outside && entry.offset < covered) break;
+      keep -= 1;
+    }
+    for (const entry of this.entries.splice(0, keep)) {
+      this.#bytes -= entry.bytes.length + ENTRY_OVERHEAD;
+      this.#trimmed = { offset: entry.offset, mark: entry.mark };
+    }
+  }
+
+  /** Wakes every reader that waits for more. */
+  publish(): void {
+    const waiting = [...this.readers];
+    this.readers.clear();
+    for (const wake of waiting) wake();
+  }
+
+  /** The first send behind a dedupe row. */
+  repeat(offset: number): Repeat {
+    return { taskId: this.id, offset };
+  }
+}

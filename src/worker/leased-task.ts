@@ -1,0 +1,261 @@
+/** One lease at work: turn after turn until the task is at rest, terminal, handed over or lost. */
+import type { Message } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import type { Agent } from "../core/agent.ts";
+import { isRefused, TaskError } from "../core/errors.ts";
+import type { Fold, Placed } from "../core/fold.ts";
+import type { Lease, Renewal, RenewReply, Storage } from "../core/storage.ts";
+import { isInterrupted, isTerminal } from "../core/task.ts";
+import type { Log } from "../core/telemetry.ts";
+import { statusEvent } from "./agent-response.ts";
+import { LogWriter } from "./log-writer.ts";
+import type { WorkerOptions } from "./options.ts";
+import { messageOf, TurnRun } from "./turn.ts";
+
+/** How a lease began. */
+export interface LeaseStart {
+  readonly lease: Lease;
+  /** The task so far; the lease's own from now on. */
+  readonly fold: Fold;
+  readonly consumed: number;
+  readonly attempts: number;
+  /** A cancel request waits. */
+  readonly cancelRequested: boolean;
+}
+
+/** What all leases of a replica share. */
+export interface LeaseContext {
+  readonly agent: Agent;
+  readonly storage: Storage;
+  readonly options: WorkerOptions;
+  readonly log: Log;
+}
+
+/** A task that this replica owns. */
+export class LeasedTask {
+  readonly lease: Lease;
+  readonly #context: LeaseContext;
+  readonly #start: LeaseStart;
+  readonly #writer: LogWriter;
+  /** Commands not yet given to the agent. */
+  readonly #commands: Placed[] = [];
+  #awaiting: (() => void) | undefined;
+  #turn: TurnRun | undefined;
+  #cancelTimer: NodeJS.Timeout | undefined;
+  #cancelAsked: boolean;
+  #overflow: TaskError | undefined;
+  #handedOver = false;
+
+  constructor(context: LeaseContext, start: LeaseStart) {
+    this.#context = context;
+    this.#start = start;
+    this.lease = start.lease;
+    this.#cancelAsked = start.cancelRequested;
+    this.#writer = new LogWriter({
+      storage: context.storage,
+      lease: start.lease,
+      fold: start.fold,
+      consumed: start.consumed,
+      maxTaskBytes: context.options.maxTaskBytes,
+      onCommand: (placed) => this.#command(placed),
+      onClosed: (error) => this.#closed(error),
+    });
+    for (const placed of start.fold.commands) {
+      if (placed.offset > start.consumed && messageOf(placed.command) !== undefined) this.#commands.push(placed);
+    }
+  }
+
+  /** Whether it counts against capacity: a turn that waits for its caller does not. */
+  get occupying(): boolean {
+    return !isInterrupted(this.#writer.state);
+  }
+
+  /** What this lease tells when it is renewed. */
+  get renewal(): Renewal {
+    return { lease: this.lease, consumed: this.#writer.consumed, known: this.#writer.fold.position.offset };
+  }
+
+  /** What the store answered to {@link renewal}. */
+  renewed(reply: RenewReply): void {
+    if (reply.is === "fenced") this.#writer.close(new TaskError("INTERNAL", "the lease went to another replica"));
+    else if (reply.later.length > 0) this.hint();
+  }
+
+  /** A command may have come. */
+  hint(): void {
+    if (!this.#writer.closed) this.#writer.hint();
+  }
+
+  /** Runs until this replica has nothing more to do with the task. Never rejects. */
+  async run(): Promise<void> {
+    try {
+      if (await this.#takeover()) await this.#turns();
+    } catch (error) {
+      this.#context.log.error({ taskId: this.lease.taskId, error }, "a lease broke off");
+      this.#writer.close();
+    } finally {
+      clearTimeout(this.#cancelTimer);
+    }
+  }
+
+  /** Whether a drain hands this task over instead of waiting for it. */
+  get movable(): boolean {
+    return this.#context.agent.resumable === true || !this.occupying;
+  }
+
+  /** Gives the task to whoever takes it next: stops its events, awaits the append in flight, releases, then aborts the turn. */
+  async handOver(): Promise<void> {
+    if (this.#handedOver || this.#writer.closed) return;
+    this.#handedOver = true;
+    this.#turn?.pauseEvents();
+    await this.#writer.flush();
+    if (!this.#writer.closed) {
+      const atRest = isInterrupted(this.#writer.state);
+      await this.#release(atRest ? "rest" : "ready").catch(() => this.#release("ready"));
+      this.#writer.close();
+    }
+    this.#turn?.cutOff("draining");
+  }
+
+  /** The rules for a lease that another replica may have held (DESIGN 5, Takeover). Answers whether there is a turn to run. */
+  async #takeover(): Promise<boolean> {
+    const { attempts } = this.#start;
+    const { agent, options } = this.#context;
+    if (this.#cancelAsked) {
+      await this.#end(TaskState.CANCELED);
+      return false;
+    }
+    if (isInterrupted(this.#writer.state) && this.#commands.length === 0) {
+      await this.#release("rest").catch(() => this.hint());
+      return this.#commands.length > 0;
+    }
+    if (attempts <= 1) return true;
+    if (agent.resumable === true && attempts <= options.maxAttempts) return true;
+    const cause = agent.resumable === true ? `it was cut off ${attempts - 1} times` : "the replica that ran it went away, and this agent cannot resume";
+    await this.#end(TaskState.FAILED, `the task did not finish: ${cause}`);
+    return false;
+  }
+
+  async #turns(): Promise<void> {
+    let resumed = this.#start.attempts > 1;
+    for (;;) {
+      const input = this.#nextInput(resumed);
+      if (input === undefined) return void (await this.#end(TaskState.FAILED, "the task has no message to work on"));
+      this.#writer.consumed = Math.max(this.#writer.consumed, input.offset);
+      const end = await this.#runTurn(input, resumed);
+      resumed = false;
+      if (end === "settled" || this.#writer.closed) return;
+      if (this.#overflow !== undefined) return void (await this.#end(TaskState.FAILED, this.#overflow.message));
+      if (this.#cancelAsked) return void (await this.#end(TaskState.CANCELED));
+      if (await this.#settle()) return;
+    }
+  }
+
+  async #runTurn(input: Placed, resumed: boolean): Promise<"settled" | "returned"> {
+    const { agent, options, log } = this.#context;
+    this.#turn = new TurnRun({
+      agent,
+      writer: this.#writer,
+      input,
+      attempt: Math.max(1, this.#start.attempts),
+      resumed,
+      workingAfterMs: options.workingAfterMs,
+      next: (signal) => this.#nextMessage(signal),
+      log,
+    });
+    if (this.#cancelAsked) this.#abortTurn();
+    const end = await this.#turn.run();
+    this.#turn = undefined;
+    return end;
+  }
+
+  /** The turn returned. At rest: give the lease back. Otherwise it is COMPLETED. False where a command waits: another turn follows. */
+  async #settle(): Promise<boolean> {
+    if (isInterrupted(this.#writer.state)) {
+      try {
+        await this.#release("rest");
+        this.#writer.close();
+        return true;
+      } catch (error) {
+        if (!isRefused(error, "PENDING")) throw error;
+      }
+    } else if (this.#commands.length === 0) {
+      const completed = this.#status(TaskState.COMPLETED);
+      if (await this.#writer.pushUnlessPending(completed)) return true;
+    }
+    // The command may be known to the store only.
+    if (this.#commands.length === 0 && !this.#cancelAsked) {
+      this.#writer.hint();
+      await this.#writer.flush();
+    }
+    if (!this.#cancelAsked) return false;
+    await this.#end(TaskState.CANCELED);
+    return true;
+  }
+
+  #nextInput(resumed: boolean): Placed | undefined {
+    const { fold, consumed } = this.#writer;
+    const given = resumed ? fold.commands.find(({ offset }) => offset === consumed) : undefined;
+    return given ?? this.#commands.shift() ?? fold.commands.findLast(({ command }) => messageOf(command) !== undefined);
+  }
+
+  async #nextMessage(signal: AbortSignal): Promise<Message | undefined> {
+    while (!signal.aborted) {
+      const placed = this.#commands.shift();
+      if (placed !== undefined) {
+        this.#writer.consumed = Math.max(this.#writer.consumed, placed.offset);
+        return messageOf(placed.command);
+      }
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#awaiting = resolve;
+      signal.addEventListener("abort", () => resolve(), { once: true });
+      await promise;
+      this.#awaiting = undefined;
+    }
+    return undefined;
+  }
+
+  #command(placed: Placed): void {
+    if (placed.command.kind.case === "cancel") {
+      this.#writer.consumed = placed.offset;
+      if (this.#cancelAsked) return;
+      this.#cancelAsked = true;
+      this.#abortTurn();
+      return;
+    }
+    this.#commands.push(placed);
+    this.#awaiting?.();
+  }
+
+  #abortTurn(): void {
+    if (this.#turn === undefined) return;
+    this.#turn.abort("canceled");
+    this.#cancelTimer = setTimeout(() => this.#turn?.cutOff("canceled"), this.#context.options.cancelGraceMs);
+  }
+
+  /** The writer can write no more: lost lease, sealed log, or a task over its bound. */
+  #closed(error: unknown): void {
+    if (error instanceof TaskError && error.reason === "RESOURCE_EXHAUSTED") {
+      this.#overflow = error;
+      this.#turn?.cutOff("failed");
+      return;
+    }
+    this.#context.log.warn({ taskId: this.lease.taskId, error }, "the lease is lost");
+    this.#turn?.cutOff("lease-lost");
+  }
+
+  async #end(state: TaskState, text?: string): Promise<void> {
+    if (this.#writer.closed || isTerminal(this.#writer.state)) return;
+    await this.#writer.push(this.#status(state, text), { unbounded: true });
+    await this.#writer.flush();
+  }
+
+  #status(state: TaskState, text?: string): ReturnType<typeof statusEvent> {
+    const { id, contextId } = this.#writer.fold.task;
+    return statusEvent(state, text, { taskId: id, contextId, now: this.#writer.now() });
+  }
+
+  #release(to: "rest" | "ready"): Promise<void> {
+    return this.#context.storage.release(this.lease, to, this.#writer.consumed);
+  }
+}

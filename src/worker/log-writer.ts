@@ -1,0 +1,275 @@
+/** The write side of a lease: group commit, one batch in flight, commands folded in where they stand. */
+import { toBinary } from "@bufbuild/protobuf";
+import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import { type StreamResponse, StreamResponseSchema, TaskSchema, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { isRefused, TaskError } from "../core/errors.ts";
+import { type Fold, headAfter, type Placed, statusTimeOf } from "../core/fold.ts";
+import { newMark, type NewEntry } from "../core/log-entry.ts";
+import type { Batch, Lease, Storage } from "../core/storage.ts";
+import { apply, copyTask, isTerminal, stateAfter, stateOf } from "../core/task.ts";
+import { Checkpointer } from "./checkpointer.ts";
+import { pause } from "./pause.ts";
+
+/** Entries and bytes of one batch; what comes while it is in flight goes into the next. */
+const BATCH_ENTRIES = 256;
+const BATCH_BYTES = 256 * 1024;
+
+/** Waits between two attempts while the store is away. */
+const RETRY_MS = [20, 50, 100, 250, 500, 1000] as const;
+
+/** What a writer needs. */
+export interface LogWriterInit {
+  readonly storage: Storage;
+  readonly lease: Lease;
+  /** The task so far; the writer's own from now on. */
+  readonly fold: Fold;
+  readonly consumed: number;
+  readonly maxTaskBytes: number;
+  /** A command that the fold has just passed. */
+  readonly onCommand: (placed: Placed) => void;
+  /** The lease is lost, the log is sealed, or the task went over its bound: nothing more can be written. */
+  readonly onClosed: (error: unknown) => void;
+}
+
+/** An event on its way into the log. */
+interface Pending {
+  readonly event: StreamResponse;
+  readonly entry: NewEntry;
+  readonly unlessPending: boolean;
+  /** The worker's own last word on a task that is full. */
+  readonly unbounded: boolean;
+}
+
+/** How an event is written. */
+export interface PushOptions {
+  /** Refuse it where a command waits. */
+  readonly unlessPending?: boolean;
+  /** Do not count it against `maxTaskBytes`. */
+  readonly unbounded?: boolean;
+}
+
+/** Thrown by {@link LogWriter.push} once nothing more can be written. */
+export class WriterClosed extends Error {
+  override readonly name = "WriterClosed";
+}
+
+/** Writes one task's events under one lease. */
+export class LogWriter {
+  readonly #init: LogWriterInit;
+  readonly #checkpointer: Checkpointer;
+  #pending: Pending[] = [];
+  #pendingBytes = 0;
+  #state: TaskState;
+  #statusTime: number;
+  #hinted = false;
+  #looping: Promise<void> | undefined;
+  #room: PromiseWithResolvers<void> | undefined;
+  #closed = false;
+  #refusedPending = false;
+  /** Offset of the last command given to the agent. */
+  consumed: number;
+
+  constructor(init: LogWriterInit) {
+    this.#init = init;
+    this.consumed = init.consumed;
+    this.#state = stateOf(init.fold.task);
+    this.#statusTime = statusTimeOf(init.fold.task);
+    this.#checkpointer = new Checkpointer(init.storage, init.lease);
+  }
+
+  get fold(): Fold {
+    return this.#init.fold;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** The state after all that was pushed. */
+  get state(): TaskState {
+    return this.#state;
+  }
+
+  /** A status timestamp for the next event: never below the last one. */
+  now(): number {
+    return Math.max(Date.now(), this.#statusTime);
+  }
+
+  /** Takes an event. Answers a promise where the caller should wait before the next one. Throws {@link WriterClosed}. */
+  push(event: StreamResponse, { unlessPending = false, unbounded = false }: PushOptions = {}): Promise<void> | undefined {
+    if (this.#closed) throw new WriterClosed("the log takes no more events from this owner");
+    const bytes = toBinary(StreamResponseSchema, event);
+    this.#pending.push({ event, entry: { kind: "event", mark: newMark(), bytes, content: event }, unlessPending, unbounded });
+    this.#pendingBytes += bytes.length;
+    const state = stateAfter(event);
+    if (state !== undefined) {
+      this.#state = state;
+      this.#statusTime = this.now();
+    }
+    this.#kick();
+    if (this.#pending.length < BATCH_ENTRIES && this.#pendingBytes < BATCH_BYTES) return undefined;
+    this.#room ??= Promise.withResolvers();
+    return this.#room.promise;
+  }
+
+  /** Resolves when all that was pushed is stored, or nothing more can be. */
+  async flush(): Promise<void> {
+    while (this.#looping !== undefined) await this.#looping;
+  }
+
+  /** Pushes an event that is refused where a command waits, and flushes; false where it was refused. */
+  async pushUnlessPending(event: StreamResponse): Promise<boolean> {
+    this.#refusedPending = false;
+    await this.push(event, { unlessPending: true });
+    await this.flush();
+    return !this.#refusedPending;
+  }
+
+  /** The log may hold commands that the fold has not seen. */
+  hint(): void {
+    this.#hinted = true;
+    this.#kick();
+  }
+
+  /** Stops writing: what is pending is dropped, the batch in flight is not. */
+  close(error?: unknown): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#pending = [];
+    this.#release();
+    if (error !== undefined) this.#init.onClosed(error);
+  }
+
+  #kick(): void {
+    // Not before the caller's own step is over: what it pushes together goes into one batch.
+    this.#looping ??= Promise.resolve()
+      .then(() => this.#loop())
+      .finally(() => {
+        this.#looping = undefined;
+        if (!this.#closed && (this.#hinted || this.#pending.length > 0)) this.#kick();
+      });
+  }
+
+  async #loop(): Promise<void> {
+    try {
+      while (!this.#closed && (this.#hinted || this.#pending.length > 0)) {
+        if (this.#hinted) await this.#retrying(() => this.#catchUp());
+        else await this.#commit();
+      }
+    } catch (error) {
+      this.close(error);
+    }
+  }
+
+  /** Folds in what others appended. */
+  async #catchUp(): Promise<void> {
+    this.#hinted = false;
+    const { storage, fold, lease } = this.#init;
+    for (;;) {
+      const step = await storage.read(lease.taskId, fold.position);
+      if (step.is === "gone") throw new WriterClosed("the log no longer holds the owner's position");
+      if (step.entries.length === 0) return;
+      for (const entry of step.entries) {
+        fold.add(entry);
+        this.#statusTime = Math.max(this.#statusTime, statusTimeOf(fold.task));
+        if (!this.#pending.some(({ event }) => stateAfter(event) !== undefined)) this.#state = stateOf(fold.task);
+        if (entry.kind === "command") this.#init.onCommand({ offset: entry.offset, command: entry.command });
+      }
+    }
+  }
+
+  async #commit(): Promise<void> {
+    const items = this.#nextBatch();
+    if (items.length === 0) return this.#overflow();
+    this.#release();
+    const { storage, fold, lease } = this.#init;
+    for (;;) {
+      try {
+        const batch = this.#batch(items);
+        const entries = await this.#retrying(() => storage.append(lease, batch));
+        for (const entry of entries) fold.add(entry);
+        break;
+      } catch (error) {
+        if (isRefused(error, "PENDING")) {
+          this.#refusedPending = true;
+          this.#state = stateOf(fold.task);
+          this.#hinted = true;
+          return;
+        }
+        if (!isRefused(error, "STALE")) throw error;
+        await this.#retrying(() => this.#catchUp());
+      }
+    }
+    const sealed = isTerminal(stateOf(fold.task));
+    await this.#checkpointer.after(fold, this.consumed, sealed);
+    if (sealed) this.close();
+  }
+
+  #batch(items: readonly Pending[]): Batch {
+    const { fold } = this.#init;
+    const floor = statusTimeOf(fold.task);
+    const entries = items.map(({ event, entry }): NewEntry => {
+      const { payload } = event;
+      const status = payload.case === "statusUpdate" ? payload.value.status : undefined;
+      if (status?.timestamp === undefined || timestampMs(status.timestamp) >= floor) return entry;
+      // Somebody's later status came in between: timestamps of a task never fall.
+      status.timestamp = timestampFromMs(Math.max(this.now(), floor));
+      return { ...entry, bytes: toBinary(StreamResponseSchema, event) };
+    });
+    const changes = items.some(({ event }) => stateAfter(event) !== undefined);
+    const head = changes ? headAfter(fold.task, items.map(({ event }) => event)) : undefined;
+    const unlessPending = items.some((item) => item.unlessPending);
+    return { entries, head, after: fold.position, consumed: this.consumed, unlessPending };
+  }
+
+  /** The next events that fit into a batch and into the task's bound; none where the next one does not fit. */
+  #nextBatch(): Pending[] {
+    let bytes = 0;
+    let count = 0;
+    for (const { entry, unlessPending } of this.#pending) {
+      if (count > 0 && (count === BATCH_ENTRIES || bytes + entry.bytes.length > BATCH_BYTES || unlessPending)) break;
+      bytes += entry.bytes.length;
+      count += 1;
+    }
+    const { fold, maxTaskBytes } = this.#init;
+    const bounded = this.#pending[0]?.unbounded !== true;
+    if (bounded && fold.bytes + bytes > maxTaskBytes && fold.measure() + bytes > maxTaskBytes) {
+      while (count > 0 && this.#sizeWith(this.#pending.slice(0, count)) > maxTaskBytes) count = Math.floor(count / 2);
+    }
+    const batch = this.#pending.splice(0, count);
+    for (const { entry } of batch) this.#pendingBytes -= entry.bytes.length;
+    return batch;
+  }
+
+  #sizeWith(items: readonly Pending[]): number {
+    let task = copyTask(this.#init.fold.task);
+    for (const { event } of items) task = apply(task, event).task;
+    return toBinary(TaskSchema, task).length;
+  }
+
+  #overflow(): void {
+    const { maxTaskBytes } = this.#init;
+    this.#pending = [];
+    this.#pendingBytes = 0;
+    this.#state = stateOf(this.#init.fold.task);
+    this.#init.onClosed(new TaskError("RESOURCE_EXHAUSTED", `the task would be larger than ${maxTaskBytes} bytes`));
+  }
+
+  #release(): void {
+    this.#room?.resolve();
+    this.#room = undefined;
+  }
+
+  /** Repeats a step while the store is away: entries keep their marks, so that a lost reply does no harm. */
+  async #retrying<T>(step: () => Promise<T>): Promise<T> {
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        return await step();
+      } catch (error) {
+        const away = error instanceof TaskError && error.reason === "STORE_UNAVAILABLE";
+        if (!away || this.#closed) throw error;
+        await pause(RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)] ?? 1000);
+      }
+    }
+  }
+}

@@ -1,0 +1,21 @@
+/** What bounds the work of a replica. Defaults stand in server/options. */
+export interface WorkerOptions {
+  /** Name of this replica: who is told of commands. */
+  readonly replica: string;
+  /** Turns at once; more tasks wait in `ready`. */
+  readonly capacity: number;
+  /** Time between two renewals of the leases. */
+  readonly renewMs: number;
+  /** A turn that has yielded nothing for this long gets WORKING. */
+  readonly workingAfterMs: number;
+  /** How long a canceled turn may take to end by itself before CANCELED is written. */
+  readonly cancelGraceMs: number;
+  /** Acquisitions of a resumable turn before it ends FAILED. */
+  readonly maxAttempts: number;
+  /** Encoded bytes of a Task beyond which it ends FAILED. */
+  readonly maxTaskBytes: number;
+  /** Messages that `history` keeps. */
+  readonly historyLimit: number;
+  /** How long turns that cannot be resumed may go on during a drain. */
+  readonly drainMs: number;
+}

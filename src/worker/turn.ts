@@ -1,0 +1,193 @@
+/** One run of the agent: its events into the log, its end into a state. */
+import type { JsonObject } from "@bufbuild/protobuf";
+import type { Message, StreamResponse } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import type { Command } from "../../gen/throughline/v1/log_pb.ts";
+import { type AbortCause, type Agent, type Turn, TurnAborted } from "../core/agent.ts";
+import { TaskError } from "../core/errors.ts";
+import type { AgentEvent } from "../core/events.ts";
+import type { Placed } from "../core/fold.ts";
+import { ANONYMOUS } from "../core/scope.ts";
+import { isTerminal } from "../core/task.ts";
+import type { Log } from "../core/telemetry.ts";
+import { announceArtifact, completeEvent, statusEvent } from "./agent-response.ts";
+import { type LogWriter, WriterClosed } from "./log-writer.ts";
+
+/** An agent that never awaits must not keep the event loop for longer than this. */
+const SLICE_MS = 5;
+
+/** How a turn ended: `settled` has its last state in the log or lost the right to write it; `returned` is not at rest or interrupted. */
+export type TurnEnd = "settled" | "returned";
+
+/** What a turn needs. */
+export interface TurnInit {
+  readonly agent: Agent;
+  readonly writer: LogWriter;
+  readonly input: Placed;
+  readonly attempt: number;
+  readonly resumed: boolean;
+  readonly workingAfterMs: number;
+  /** The next command's message, given to the agent while it runs. */
+  readonly next: (signal: AbortSignal) => Promise<Message | undefined>;
+  readonly log: Log;
+}
+
+/** The message that a command carries. */
+export function messageOf({ kind }: Command): Message | undefined {
+  return kind.case === "start" || kind.case === "followUp" ? kind.value : undefined;
+}
+
+/** Runs an agent once. */
+export class TurnRun {
+  readonly #init: TurnInit;
+  readonly #abort = new AbortController();
+  readonly #end = Promise.withResolvers<void>();
+  readonly #announced = new Set<string>();
+  #iterator: AsyncIterator<AgentEvent> | undefined;
+  /** Nothing that the agent yields counts any more. */
+  #over = false;
+  #threw: { readonly error: unknown } | undefined;
+
+  constructor(init: TurnInit) {
+    this.#init = init;
+  }
+
+  /** Runs until the agent has returned, thrown, ended the task, or was cut off. Never rejects. */
+  async run(): Promise<TurnEnd> {
+    const { writer, workingAfterMs } = this.#init;
+    const working = setTimeout(() => this.#pushWorking(), workingAfterMs);
+    void this.#consume();
+    await this.#end.promise;
+    clearTimeout(working);
+    this.#over = true;
+    if (this.#threw !== undefined) await this.#fail(this.#threw.error);
+    await writer.flush();
+    return writer.closed || isTerminal(writer.state) ? "settled" : "returned";
+  }
+
+  get canceled(): boolean {
+    const reason: unknown = this.#abort.signal.reason;
+    return reason instanceof TurnAborted && reason.abortCause === "canceled";
+  }
+
+  /** Asks the agent to stop; what it yields from now on still counts. */
+  abort(cause: AbortCause): void {
+    this.#abort.abort(new TurnAborted(cause));
+  }
+
+  /** Stops the turn for good: nothing that the agent yields or throws counts. */
+  cutOff(cause: AbortCause): void {
+    this.#over = true;
+    this.abort(cause);
+    this.#end.resolve();
+    this.#leave();
+  }
+
+  /** Takes no more events from the agent, which goes on unaware until it is cut off. */
+  pauseEvents(): void {
+    this.#over = true;
+  }
+
+  async #consume(): Promise<void> {
+    try {
+      const iterator = this.#init.agent.run(this.#turn())[Symbol.asyncIterator]();
+      this.#iterator = iterator;
+      let slice = performance.now();
+      for (;;) {
+        const { done, value } = await iterator.next();
+        if (this.#over) return this.#leave();
+        if (done === true) break;
+        const full = this.#accept(value);
+        if (isTerminal(this.#init.writer.state)) {
+          this.#leave();
+          break;
+        }
+        if (full !== undefined) await full;
+        else if (performance.now() - slice > SLICE_MS) await new Promise((resolve) => setImmediate(resolve));
+        else continue;
+        slice = performance.now();
+      }
+    } catch (error) {
+      if (!this.#over && !(error instanceof WriterClosed)) this.#threw = { error };
+      this.#leave();
+    }
+    this.#end.resolve();
+  }
+
+  #accept(yielded: AgentEvent): Promise<void> | undefined {
+    const { writer } = this.#init;
+    const event = completeEvent(yielded, this.#place());
+    if (event.payload.case === "artifactUpdate") {
+      if (writer.state === TaskState.SUBMITTED) this.#pushWorking();
+      announceArtifact(event, writer.fold.task, this.#announced);
+      this.#announced.add(event.payload.value.artifact?.artifactId ?? "");
+    }
+    return writer.push(event);
+  }
+
+  #pushWorking(): void {
+    const { writer } = this.#init;
+    if (this.#over || writer.closed || writer.state !== TaskState.SUBMITTED) return;
+    void writer.push(this.status(TaskState.WORKING));
+  }
+
+  /** A status event of the worker's own. */
+  status(state: TaskState, text?: string): StreamResponse {
+    return statusEvent(state, text, this.#place());
+  }
+
+  async #fail(error: unknown): Promise<void> {
+    const { writer, log, input } = this.#init;
+    if (writer.closed || isTerminal(writer.state)) return;
+    const facts = { taskId: writer.fold.task.id, command: input.offset, error };
+    if (this.canceled) {
+      log.info(facts, "a canceled turn threw");
+      await writer.push(this.status(TaskState.CANCELED), { unbounded: true });
+      return;
+    }
+    const invalid = error instanceof TaskError && error.reason === "INVALID_AGENT_RESPONSE";
+    log.error(facts, invalid ? `the agent's response is not valid: ${error.message}` : "the agent threw");
+    const text = invalid ? "InvalidAgentResponse: the agent gave a response that is not valid A2A" : "the agent failed";
+    await writer.push(this.status(TaskState.FAILED, text), { unbounded: true });
+  }
+
+  /** Lets the agent's `finally` run; whatever it does there is no longer awaited. */
+  #leave(): void {
+    const { log, writer } = this.#init;
+    void Promise.resolve(this.#iterator?.return?.()).catch((error: unknown) => {
+      log.warn({ taskId: writer.fold.task.id, error }, "the agent threw after its turn had ended");
+    });
+  }
+
+  #place(): { taskId: string; contextId: string; now: number } {
+    const { writer } = this.#init;
+    const { id, contextId } = writer.fold.task;
+    return { taskId: id, contextId, now: writer.now() };
+  }
+
+  #turn(): Turn {
+    const { writer, input, attempt, resumed, next } = this.#init;
+    const { signal } = this.#abort;
+    const { caller, metadata, acceptedOutputModes } = input.command;
+    const { id: taskId, contextId } = writer.fold.task;
+    return {
+      taskId,
+      contextId,
+      get task() {
+        return writer.fold.snapshot().task;
+      },
+      message: messageOf(input.command) as Message,
+      get history() {
+        return writer.fold.snapshot().task.history;
+      },
+      signal,
+      attempt,
+      resumed,
+      principal: caller?.principal ?? ANONYMOUS,
+      tenant: caller?.tenant ?? "",
+      metadata: metadata as JsonObject | undefined,
+      acceptedOutputModes,
+      next: () => next(signal),
+    };
+  }
+}

@@ -1,0 +1,182 @@
+/** The work of a replica: takes waiting tasks, runs them, renews their leases, sweeps, drains. */
+import { isRefused, TaskError } from "../core/errors.ts";
+import { Fold } from "../core/fold.ts";
+import { type Entry, newMark } from "../core/log-entry.ts";
+import type { Snapshots } from "../core/snapshots.ts";
+import type { Hint, LeaseRequest, Taken } from "../core/storage.ts";
+import { type LeaseContext, LeasedTask, type LeaseStart } from "./leased-task.ts";
+import { pause } from "./pause.ts";
+
+/** Most tasks of one `take`. */
+const TAKE_LIMIT = 32;
+
+/** serving: takes and runs; draining: takes nothing, hands over or finishes what runs; closed: owns nothing. */
+export type WorkerState = "serving" | "draining" | "closed";
+
+/** What a worker needs. `abandon` ends a task that nobody went on with, CANCELED. */
+export interface WorkerInit extends LeaseContext {
+  readonly snapshots: Snapshots;
+  readonly abandon: (taskId: string) => Promise<void>;
+}
+
+/** A place for one turn, held until the task is created or the send has failed. */
+export interface Reservation extends LeaseRequest, Disposable {}
+
+/** Runs turns on this replica. */
+export class Worker {
+  readonly #init: WorkerInit;
+  readonly #tasks = new Map<string, LeasedTask>();
+  readonly #runs = new Set<Promise<void>>();
+  readonly #timers: NodeJS.Timeout[] = [];
+  #reserved = 0;
+  #state: WorkerState = "serving";
+  #ear: Disposable | undefined;
+  #taking: Promise<void> | undefined;
+  #takeAgain = false;
+  #drained: Promise<void> | undefined;
+
+  constructor(init: WorkerInit) {
+    this.#init = init;
+  }
+
+  get state(): WorkerState {
+    return this.#state;
+  }
+
+  /** Tasks that this replica owns now. */
+  get owned(): number {
+    return this.#tasks.size;
+  }
+
+  /** Begins to listen, renew, sweep and take. */
+  start(): void {
+    const { storage, options } = this.#init;
+    this.#ear = storage.listen(options.replica, (hint) => this.#hear(hint));
+    this.#timers.push(setInterval(() => void this.#guard("renew", () => this.#renew()), options.renewMs));
+    this.#timers.push(setInterval(() => void this.#guard("sweep", () => this.#sweep()), options.renewMs));
+    for (const timer of this.#timers) timer.unref();
+    this.wake();
+  }
+
+  /** A place for a turn on this replica, where it has one; without it the task waits in `ready`. Dispose it when the send is over. */
+  reserve(): Reservation | undefined {
+    if (this.#state !== "serving" || this.#load() >= this.#init.options.capacity) return undefined;
+    this.#reserved += 1;
+    let held = true;
+    return {
+      token: newMark() + newMark(),
+      replica: this.#init.options.replica,
+      [Symbol.dispose]: () => {
+        if (held) this.#reserved -= 1;
+        held = false;
+      },
+    };
+  }
+
+  /** Runs a lease that a create or a command gave to this replica. The turn begins after the caller's first frame is out. */
+  adopt(start: LeaseStart): void {
+    const task = new LeasedTask(this.#init, start);
+    this.#tasks.set(start.lease.taskId, task);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    setImmediate(resolve);
+    const run = promise
+      .then(() => task.run())
+      .finally(() => {
+        if (this.#tasks.get(start.lease.taskId) === task) this.#tasks.delete(start.lease.taskId);
+        this.#runs.delete(run);
+        this.wake();
+      });
+    this.#runs.add(run);
+  }
+
+  /** Something may wait in `ready`. */
+  wake(): void {
+    if (this.#state !== "serving") return;
+    this.#takeAgain = true;
+    this.#taking ??= this.#guard("take", () => this.#take()).finally(() => {
+      this.#taking = undefined;
+      if (this.#takeAgain && this.#load() < this.#init.options.capacity) this.wake();
+    });
+  }
+
+  /**
+   * Hands over what can be resumed, gives the rest `drainMs`, then releases it. Idempotent. `skip` ends the waiting.
+   */
+  drain(skip?: AbortSignal): Promise<void> {
+    this.#drained ??= this.#drain(skip);
+    return this.#drained;
+  }
+
+  async #drain(skip: AbortSignal | undefined): Promise<void> {
+    this.#state = "draining";
+    await this.#taking;
+    await Promise.all([...this.#tasks.values()].filter(({ movable }) => movable).map((task) => task.handOver()));
+    await Promise.race([Promise.all(this.#runs), pause(this.#init.options.drainMs, skip)]);
+    await Promise.all([...this.#tasks.values()].map((task) => task.handOver()));
+    this.#state = "closed";
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#ear?.[Symbol.dispose]();
+  }
+
+  #load(): number {
+    let load = this.#reserved;
+    for (const { occupying } of this.#tasks.values()) if (occupying) load += 1;
+    return load;
+  }
+
+  #hear(hint: Hint): void {
+    if (hint.is === "ready") this.wake();
+    else this.#tasks.get(hint.taskId)?.hint();
+  }
+
+  async #take(): Promise<void> {
+    const { storage, options } = this.#init;
+    while (this.#takeAgain && this.#state === "serving") {
+      this.#takeAgain = false;
+      const limit = Math.min(TAKE_LIMIT, options.capacity - this.#load());
+      if (limit <= 0) return;
+      const taken = await storage.take({ token: newMark() + newMark(), replica: options.replica }, limit);
+      if (taken.length === limit) this.#takeAgain = true;
+      await Promise.all(taken.map((one) => this.#begin(one)));
+    }
+  }
+
+  async #begin({ lease, meta }: Taken): Promise<void> {
+    const fold = await this.#init.snapshots.fresh(lease.taskId);
+    const { consumed, attempts } = meta;
+    this.adopt({ lease, fold, consumed, attempts, cancelRequested: meta.cancelRequested > 0 });
+  }
+
+  async #renew(): Promise<void> {
+    const tasks = [...this.#tasks.values()];
+    if (tasks.length === 0) return;
+    const replies = await this.#init.storage.renew(tasks.map(({ renewal }) => renewal));
+    for (const [index, task] of tasks.entries()) {
+      const reply = replies[index];
+      if (reply !== undefined) task.renewed(reply);
+    }
+  }
+
+  async #sweep(): Promise<void> {
+    const { abandoned } = await this.#init.storage.sweep();
+    for (const taskId of abandoned) await this.#init.abandon(taskId);
+    this.wake();
+  }
+
+  async #guard(what: string, step: () => Promise<void>): Promise<void> {
+    try {
+      await step();
+    } catch (error) {
+      const away = error instanceof TaskError && error.reason === "STORE_UNAVAILABLE";
+      if (away || isRefused(error, "SEALED")) return;
+      this.#init.log.error({ error }, `the worker could not ${what}`);
+    }
+  }
+}
+
+/** The fold of a log that has just begun. */
+export function foldOf(entries: readonly Entry[], historyLimit: number): Fold {
+  const fold = new Fold(historyLimit);
+  for (const entry of entries) fold.add(entry);
+  return fold;
+}
