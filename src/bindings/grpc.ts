@@ -1,5 +1,13 @@
 /** gRPC on grpc-js: every method of a service, by its descriptor. Stored bytes pass through untouched. */
-import { create, type DescMethod, type DescMethodServerStreaming, type DescMethodUnary, fromBinary, type Message } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescMethod,
+  type DescMethodServerStreaming,
+  type DescMethodUnary,
+  type DescService,
+  fromBinary,
+  type Message,
+} from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import {
   type handleServerStreamingCall,
@@ -10,7 +18,6 @@ import {
   type ServerWritableStream,
   type ServiceDefinition,
   type StatusObject,
-  status as grpcStatus,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { connectError, statusBytes, wireError } from "../rpc/errors.ts";
@@ -30,7 +37,7 @@ export interface GrpcOptions {
   readonly keepaliveTimeoutMs: number;
 }
 
-type AnyGuarded = GuardedService<import("@bufbuild/protobuf").DescService>;
+type AnyGuarded = GuardedService<DescService>;
 type Call = Parameters<handleUnaryCall<Buffer, Buffer>>[0] | ServerWritableStream<Buffer, Buffer>;
 type Impl = (request: Message, context: HandlerContext) => unknown;
 
@@ -85,16 +92,16 @@ function unary(guarded: AnyGuarded, method: DescMethodUnary, impl: Impl): handle
       const result = await impl(decode(method, call.request), context);
       return asBuffer(wireBytes(method.output, create(method.output, result as never)));
     };
-    answer()
-      .then((bytes) => {
-        sendHeaders(call, context);
-        callback(null, bytes);
-      })
-      .catch((error: unknown) => {
-        sendHeaders(call, context);
-        callback(statusOf(error));
-      })
-      .finally(() => context.end());
+    const reply = async (): Promise<void> => {
+      const outcome = await answer().then(
+        (bytes) => ({ bytes, error: null }),
+        (error: unknown) => ({ bytes: null, error: statusOf(error) }),
+      );
+      sendHeaders(call, context);
+      callback(outcome.error, outcome.bytes);
+      context.end();
+    };
+    void reply();
   };
 }
 
@@ -197,5 +204,5 @@ function statusOf(thrown: unknown): Partial<StatusObject> & { name: string; mess
   metadata.set("grpc-status-details-bin", asBuffer(statusBytes(error)));
   if (error.retryAfterSeconds !== undefined) metadata.set("retry-after", String(error.retryAfterSeconds));
   // Connect's codes are gRPC's numbers.
-  return { name: error.status, message: error.message, code: error.code as number as grpcStatus, details: error.message, metadata };
+  return { name: error.status, message: error.message, code: error.code as number, details: error.message, metadata };
 }

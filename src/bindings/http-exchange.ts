@@ -84,5 +84,7 @@ export function* headersOf(request: IncomingMessage): IterableIterator<[string, 
 
 /** Ends the call's signal when the peer leaves before its reply is whole. */
 export function watchPeer({ response }: Exchange, context: CallContext): void {
-  response.once("close", () => context.end(connectError("CANCELLED", response.writableFinished ? "the call is over" : "the caller has gone")));
+  response.once("close", () =>
+    context.end(connectError("CANCELLED", response.writableFinished ? "the call is over" : "the caller has gone")),
+  );
 }

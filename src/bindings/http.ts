@@ -21,7 +21,10 @@ export function httpServer(handlers: readonly HttpHandler[], onBroken: OnBroken)
     }
   };
   // Streams stay open for as long as they like; keepAliveTimeout outlives the idle timeouts of usual load balancers.
-  return createServer({ keepAliveTimeout: 75_000, requestTimeout: 0, headersTimeout: 60_000 }, (request, response) => void handle(request, response));
+  return createServer(
+    { keepAliveTimeout: 75_000, requestTimeout: 0, headersTimeout: 60_000 },
+    (request, response) => void handle(request, response),
+  );
 }
 
 /** Listens; answers the port. */

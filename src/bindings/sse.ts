@@ -42,12 +42,18 @@ export class EventStreams {
    * Sends a stream whose first frame is in hand, until it ends, fails or its reader leaves. A drained or stalled stream ends cleanly after
    * a whole frame: clients come back on a close and give up on an error (DESIGN 6).
    */
-  async send<T>(response: ServerResponse, context: CallContext, first: T, frames: AsyncIterator<T, undefined>, form: SseForm<T>): Promise<void> {
+  async send<T>(
+    response: ServerResponse,
+    context: CallContext,
+    first: T,
+    frames: AsyncIterator<T, undefined>,
+    form: SseForm<T>,
+  ): Promise<void> {
     const stream = new EventStream(response, this.#options.maxQueuedBytes);
     stream.open(context);
     this.#add(stream);
     try {
-      for (let frame = first; ; ) {
+      for (let frame = first; ;) {
         stream.push(eventText(form.frame(frame), form.eventId(frame)));
         if (stream.full) await stream.drained();
         const next = await frames.next();

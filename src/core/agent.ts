@@ -4,7 +4,10 @@ import type { AgentCard, AgentCardSchema, Message, MessageSchema, Task } from ".
 import type { AgentEvent } from "./events.ts";
 
 /** The agent's own part of the card; the server adds interfaces, the versions it speaks and the capabilities that are its own. */
-export type AgentCardInit = Omit<Exclude<MessageInitShape<typeof AgentCardSchema>, AgentCard>, "$typeName" | "supportedInterfaces" | "signatures">;
+export type AgentCardInit = Omit<
+  Exclude<MessageInitShape<typeof AgentCardSchema>, AgentCard>,
+  "$typeName" | "supportedInterfaces" | "signatures"
+>;
 
 /** Why a turn was aborted: the caller canceled, the lease went to another replica, this replica is draining, or the run broke a bound. */
 export type AbortCause = "canceled" | "lease-lost" | "draining" | "failed";

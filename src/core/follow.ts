@@ -8,6 +8,12 @@ import type { Storage, TailStep } from "./storage.ts";
 /** One frame of a stream: the task at a position, or the event at one. */
 export type Frame = { readonly is: "snapshot"; readonly snapshot: Snapshot } | { readonly is: "event"; readonly entry: Entry };
 
+/** A stream as far as whoever keeps it needs to know. */
+export interface OpenStream {
+  /** Ends the stream with an error at the next frame boundary. */
+  fail(error: unknown): void;
+}
+
 /** What a follower needs. */
 export interface FollowOptions<T> {
   readonly storage: Storage;
@@ -22,7 +28,7 @@ export interface FollowOptions<T> {
   /** Ends the stream quietly: its reader has gone. */
   readonly signal: AbortSignal;
   /** Called once, when the stream has ended for whatever reason. */
-  readonly onEnd?: () => void;
+  readonly onEnd?: (stream: OpenStream) => void;
 }
 
 /**
@@ -30,7 +36,7 @@ export interface FollowOptions<T> {
  * goes on from a fresh snapshot, as a frame in mid-stream (C-35). Pulled, never pushed: it holds one page of entries at most.
  * An iterator by hand, not a generator: it answers from its page without suspending, and 500 of these may read one task.
  */
-export class Follower<T> implements AsyncIterableIterator<T> {
+export class Follower<T> implements AsyncIterableIterator<T>, OpenStream {
   readonly #options: FollowOptions<T>;
   readonly #abort = new AbortController();
   readonly #left: () => void;
@@ -66,6 +72,11 @@ export class Follower<T> implements AsyncIterableIterator<T> {
     return this.#pull();
   }
 
+  /** Whether the stream has ended; what is still in hand is not delivered. */
+  get ended(): boolean {
+    return this.#done;
+  }
+
   /** Ends the stream with an error at the next frame boundary: what is read already is not delivered any more. */
   fail(error: unknown): void {
     if (this.#done) return;
@@ -79,7 +90,7 @@ export class Follower<T> implements AsyncIterableIterator<T> {
   }
 
   #stop(): void {
-    if (!this.#done) this.#options.onEnd?.();
+    if (!this.#done) this.#options.onEnd?.(this);
     this.#done = true;
     this.#page = [];
     this.#options.signal.removeEventListener("abort", this.#left);

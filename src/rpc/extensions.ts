@@ -8,7 +8,12 @@ export const EXTENSIONS_HEADER = "a2a-extensions";
 /** The URIs that a request lists, commas and repeated headers alike. */
 export function requestedExtensions(headers: Headers): ReadonlySet<string> {
   const listed = headers.get(EXTENSIONS_HEADER) ?? "";
-  return new Set(listed.split(",").map((uri) => uri.trim()).filter((uri) => uri !== ""));
+  return new Set(
+    listed
+      .split(",")
+      .map((uri) => uri.trim())
+      .filter((uri) => uri !== ""),
+  );
 }
 
 /** The declared ones among the requested; unknown ones are passed over. Throws where a required one is not requested. */

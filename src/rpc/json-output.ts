@@ -1,5 +1,15 @@
 /** ProtoJSON as A2A wants it sent: REQUIRED members present at their defaults (C-18), one line, no line separators of any kind. */
-import { type DescField, type DescMessage, getOption, hasOption, type JsonObject, type JsonValue, type MessageShape, ScalarType, toJson } from "@bufbuild/protobuf";
+import {
+  type DescField,
+  type DescMessage,
+  getOption,
+  hasOption,
+  type JsonObject,
+  type JsonValue,
+  type MessageShape,
+  ScalarType,
+  toJson,
+} from "@bufbuild/protobuf";
 import { field_behavior, FieldBehavior } from "../../gen/google/api/field_behavior_pb.ts";
 
 /** The message as JSON value, REQUIRED members added. */

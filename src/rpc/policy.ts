@@ -55,8 +55,8 @@ export function guard<S extends DescService>(desc: S, impl: ServiceImpl<S>, opti
 }
 
 function guardMethod(method: DescMethod, methods: Record<string, Method>, before: (context: HandlerContext) => Promise<void>): Method {
-  // Looked up at each call, as a member: implementations may be classes.
-  const call = (request: unknown, context: HandlerContext): unknown => methods[method.localName]?.call(methods, request, context);
+  // Called as a member: implementations may be classes.
+  const call = (request: unknown, context: HandlerContext): unknown => methods[method.localName]?.(request, context);
   if (method.methodKind === "server_streaming") {
     return (request, context) =>
       lazyStream(async () => {

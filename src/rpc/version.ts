@@ -21,7 +21,10 @@ export function checkVersion(headers: Headers, url: string, assumeVersion: strin
   const asked = header || query || assumeVersion || "";
   if (/^1\.0(\.\d+)?$/.test(asked)) return;
   const hint = `send the header "A2A-Version: ${PROTOCOL_VERSION}"`;
-  const message = asked === "" ? `a call without A2A-Version means version 0.3, which is not offered here: ${hint}` : `A2A version ${shown(asked)} is not offered here: ${hint}`;
+  const message =
+    asked === ""
+      ? `a call without A2A-Version means version 0.3, which is not offered here: ${hint}`
+      : `A2A version ${shown(asked)} is not offered here: ${hint}`;
   throw connectError("VERSION_NOT_SUPPORTED", message, { metadata: { supportedVersions: PROTOCOL_VERSION } });
 }
 

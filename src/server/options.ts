@@ -22,8 +22,22 @@ export const optionsSchema = z.strictObject({
     .default("")
     .describe("Path before the HTTP+JSON routes."),
   replica: z.string().min(1).default(`${hostname()}-${process.pid}`).describe("Name of this replica; unique among all."),
-  tokens: z.record(z.string().min(1), z.string().min(1)).optional().describe("Bearer tokens and their principals. Default: everybody is let in."),
-  tenants: z.union([z.literal("any"), z.array(z.string().min(1).refine((tenant) => tenant !== "tasks", "a tenant may not be called tasks"))]).optional().describe("Tenants that calls may name. Default: none."),
+  tokens: z
+    .record(z.string().min(1), z.string().min(1))
+    .optional()
+    .describe("Bearer tokens and their principals. Default: everybody is let in."),
+  tenants: z
+    .union([
+      z.literal("any"),
+      z.array(
+        z
+          .string()
+          .min(1)
+          .refine((tenant) => tenant !== "tasks", "a tenant may not be called tasks"),
+      ),
+    ])
+    .optional()
+    .describe("Tenants that calls may name. Default: none."),
   assumeVersion: z.literal("1.0").optional().describe("Version of calls that name none. Default: none, they are refused."),
   dedupe: z
     .strictObject({
@@ -33,7 +47,10 @@ export const optionsSchema = z.strictObject({
     .prefault({})
     .describe("How repeated sends are joined."),
   closeOnInputRequired: z.enum(["send", "all", "none"]).default("send").describe("Streams that end at INPUT_REQUIRED."),
-  jsonContentType: z.enum(["application/a2a+json", "application/json"]).default("application/a2a+json").describe("Type of HTTP+JSON replies to callers that name none."),
+  jsonContentType: z
+    .enum(["application/a2a+json", "application/json"])
+    .default("application/a2a+json")
+    .describe("Type of HTTP+JSON replies to callers that name none."),
   capacity: positive.default(1000).describe("Turns at once on this replica."),
   workingAfterMs: ms.default(100).describe("A turn that has yielded nothing for this long gets WORKING."),
   cancelGraceMs: ms.default(5000).describe("How long a canceled turn may take to end by itself."),

@@ -24,7 +24,8 @@ import { lazyStream } from "../rpc/lazy-stream.ts";
 import { cancelTask } from "./cancel-task.ts";
 import { plainFrame, taskFrame, withHistory } from "./frames.ts";
 import { listTasks } from "./list-tasks.ts";
-import { SendFlow, type SendInit } from "./send-message.ts";
+import type { SendInit } from "./send.ts";
+import { SendFlow } from "./send-message.ts";
 import type { Streams } from "./streams.ts";
 import { validateTaskRequest, validateTenant } from "./validate.ts";
 
@@ -142,7 +143,10 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
       }
     } catch (error) {
       if (error instanceof TaskError && error.reason === "STREAM_DRAINED") {
-        throw new TaskError("SERVER_DRAINING", "this replica is going away; the task goes on", { metadata: { taskId }, retryAfterMs: 1000 });
+        throw new TaskError("SERVER_DRAINING", "this replica is going away; the task goes on", {
+          metadata: { taskId },
+          retryAfterMs: 1000,
+        });
       }
       throw error;
     }

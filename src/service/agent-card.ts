@@ -1,6 +1,12 @@
 /** The public card: the agent's own part, and what the server adds to it. */
 import { create } from "@bufbuild/protobuf";
-import { AgentCapabilitiesSchema, type AgentCard, AgentCardSchema, AgentExtensionSchema, AgentInterfaceSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import {
+  AgentCapabilitiesSchema,
+  type AgentCard,
+  AgentCardSchema,
+  AgentExtensionSchema,
+  AgentInterfaceSchema,
+} from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { AgentCardInit } from "../core/agent.ts";
 import { PROTOCOL_VERSION } from "../rpc/version.ts";
 

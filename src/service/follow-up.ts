@@ -8,7 +8,7 @@ import type { Repeat, RepeatKey } from "../core/storage.ts";
 import { isInterrupted, isTerminal } from "../core/task.ts";
 import { share, wireBytes } from "../rpc/wire-cache.ts";
 import { readyStatus } from "./ready-event.ts";
-import { commandEntry, type Send, type SendInit, tooLarge } from "./send-message.ts";
+import { commandEntry, type Send, type SendInit, tooLarge } from "./send.ts";
 import { checkMediaTypes } from "./validate.ts";
 
 /** Appends follow-ups. */
@@ -60,7 +60,10 @@ export class FollowUps {
   #check({ meta }: Current, message: Message): void {
     const { taskId } = message;
     if (message.contextId !== "" && message.contextId !== meta.contextId) {
-      throw invalidArgument({ field: "message.contextId", description: "is not the context of this task; leave it out or name the task's own" });
+      throw invalidArgument({
+        field: "message.contextId",
+        description: "is not the context of this task; leave it out or name the task's own",
+      });
     }
     if (isTerminal(meta.state)) {
       throw new TaskError("UNSUPPORTED_OPERATION", "the task has ended: send a new message in the same context", { metadata: { taskId } });

@@ -22,7 +22,10 @@ export async function listTasks(
   const list = `${scopeKey(scope)}|${filter.contextId ?? ""}|${filter.state ?? 0}|${filter.since ?? ""}`;
   const after = request.pageToken === "" ? undefined : parsePageToken(request.pageToken, list);
   if (request.pageToken !== "" && after === undefined) {
-    throw invalidArgument({ field: "pageToken", description: "is not a token of this list: use nextPageToken as it came, with the same filters" });
+    throw invalidArgument({
+      field: "pageToken",
+      description: "is not a token of this list: use nextPageToken as it came, with the same filters",
+    });
   }
   const pageSize = request.pageSize ?? DEFAULT_PAGE;
   const page = await init.storage.list(scope, filter, after, pageSize);

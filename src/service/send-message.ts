@@ -1,48 +1,19 @@
 /** A send: a repeat, a direct answer, a new task or a follow-up; one flow for the three ways to wait. */
 import { create, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import {
-  type AgentCard,
-  type Message,
-  MessageSchema,
-  type SendMessageRequest,
-  StreamResponseSchema,
-  TaskSchema,
-  TaskState,
-} from "../../gen/lf/a2a/v1/a2a_pb.ts";
-import { type Command, CommandSchema } from "../../gen/throughline/v1/log_pb.ts";
-import type { Agent } from "../core/agent.ts";
+import { type Message, MessageSchema, StreamResponseSchema, TaskSchema, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { TaskError } from "../core/errors.ts";
 import { headAfter, type Snapshot } from "../core/fold.ts";
-import { type Entry, newMark, type NewEntry } from "../core/log-entry.ts";
-import type { Scope } from "../core/scope.ts";
-import type { Snapshots } from "../core/snapshots.ts";
-import type { Repeat, RepeatKey, Storage } from "../core/storage.ts";
+import { type Entry, newMark } from "../core/log-entry.ts";
+import type { Repeat, RepeatKey } from "../core/storage.ts";
 import { uuidv7 } from "../core/uuid.ts";
 import { completeMessage } from "../worker/agent-response.ts";
-import { foldOf, type Worker } from "../worker/worker.ts";
+import { foldOf } from "../worker/worker.ts";
 import { FollowUps } from "./follow-up.ts";
 import { shareTaskFrame } from "./frames.ts";
-import type { ServiceOptions } from "./options.ts";
 import { repeatDigest, repeatKey } from "./repeats.ts";
+import { commandEntry, type Send, type SendInit, tooLarge } from "./send.ts";
 import { checkMediaTypes, validateSend } from "./validate.ts";
-
-/** What the flow needs. */
-export interface SendInit {
-  readonly agent: Agent;
-  readonly card: AgentCard;
-  readonly storage: Storage;
-  readonly snapshots: Snapshots;
-  readonly worker: Worker;
-  readonly options: ServiceOptions;
-}
-
-/** A send as it came. */
-export interface Send {
-  readonly request: SendMessageRequest;
-  readonly scope: Scope;
-  readonly signal: AbortSignal;
-}
 
 /** What a send led to. `first` is the stream's first frame; a `repeat` of an earlier send sees the task as it is now. */
 export type Sent =
@@ -106,7 +77,14 @@ export class SendFlow {
     const reply = await storage.create({ id, scope: send.scope, contextId, entries, head: headAfter(task, []), repeat: key, lease });
     if (reply.is === "repeat") return this.#repeated(reply.repeat);
     if (reply.lease === undefined) worker.wake();
-    else worker.adopt({ lease: reply.lease, fold: foldOf(reply.entries, options.historyLimit), consumed: 0, attempts: 1, cancelRequested: false });
+    else
+      worker.adopt({
+        lease: reply.lease,
+        fold: foldOf(reply.entries, options.historyLimit),
+        consumed: 0,
+        attempts: 1,
+        cancelRequested: false,
+      });
     shareTaskFrame(event, bytes);
     const { offset, mark } = reply.entries.at(-1) as Entry;
     return { is: "task", first: { task, position: { offset, mark } }, repeat: false };
@@ -127,7 +105,8 @@ export class SendFlow {
       acceptedOutputModes: request.configuration?.acceptedOutputModes ?? [],
     });
     const answer = await untilAborted(asked, over, () => {
-      if (timeout.aborted) return new TaskError("DEADLINE_EXCEEDED", `the agent did not decide within ${options.replyTimeoutMs} ms how to answer`);
+      if (timeout.aborted)
+        return new TaskError("DEADLINE_EXCEEDED", `the agent did not decide within ${options.replyTimeoutMs} ms how to answer`);
       return signal.reason;
     });
     return answer && completeMessage(create(MessageSchema, answer), message.contextId || uuidv7(Date.now()), "");
@@ -145,20 +124,4 @@ async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal, reason:
   } finally {
     signal.removeEventListener("abort", abort);
   }
-}
-
-/** The entry of a message, with what a turn is told about its caller. */
-export function commandEntry(kind: "start" | "followUp", { request, scope }: Send, message: Message): NewEntry {
-  const command: Command = create(CommandSchema, {
-    kind: { case: kind, value: message },
-    caller: { principal: scope.owner, tenant: scope.tenant },
-    acceptedOutputModes: request.configuration?.acceptedOutputModes ?? [],
-  });
-  if (request.metadata !== undefined) command.metadata = request.metadata;
-  return { kind: "command", mark: newMark(), bytes: toBinary(CommandSchema, command), content: command };
-}
-
-/** R-370: a task that could not be kept is refused before it exists. */
-export function tooLarge({ maxTaskBytes }: ServiceOptions): TaskError {
-  return new TaskError("MESSAGE_TOO_LARGE", `the task would be larger than ${maxTaskBytes} bytes`);
 }

@@ -1,11 +1,11 @@
 /** The streams that are open on this replica: what a drain ends. */
 import type { StreamResponse } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { TaskError } from "../core/errors.ts";
-import { Follower, type FollowOptions } from "../core/follow.ts";
+import { Follower, type FollowOptions, type OpenStream } from "../core/follow.ts";
 
 /** Keeps every open follower until it ends. */
 export class Streams {
-  readonly #open = new Map<Follower<unknown>, string>();
+  readonly #open = new Map<OpenStream, string>();
   #draining = false;
   #onIdle: (() => void) | undefined;
 
@@ -15,15 +15,16 @@ export class Streams {
 
   /** Opens a follower. During a drain it fails at its first frame. */
   open<T = StreamResponse>(options: Omit<FollowOptions<T>, "onEnd">): Follower<T> {
-    const { promise: ended, resolve: onEnd } = Promise.withResolvers<void>();
-    const follower = new Follower<T>({ ...options, onEnd });
+    const follower = new Follower<T>({ ...options, onEnd: (ended) => this.#ended(ended) });
+    if (follower.ended) return follower;
     this.#open.set(follower, options.taskId);
-    void ended.then(() => {
-      this.#open.delete(follower);
-      if (this.#open.size === 0) this.#onIdle?.();
-    });
     if (this.#draining) follower.fail(drained(options.taskId));
     return follower;
+  }
+
+  #ended(follower: OpenStream): void {
+    this.#open.delete(follower);
+    if (this.#open.size === 0) this.#onIdle?.();
   }
 
   /** Resolves when no stream is open any more, or `ms` have passed. */
@@ -39,7 +40,7 @@ export class Streams {
   /** Ends every stream: any other replica goes on from where it stands (DESIGN 5, Drain). */
   drain(): void {
     this.#draining = true;
-    for (const [follower, taskId] of [...this.#open]) follower.fail(drained(taskId));
+    for (const [follower, taskId] of this.#open) follower.fail(drained(taskId));
   }
 }
 

@@ -1,5 +1,12 @@
 /** What ProtoJSON and proto readers let slip (C-29, C-30, C-41): every bad field of a request is named. */
-import { type AgentCard, type Message, Role, type SendMessageRequest, TaskState, TaskStateSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import {
+  type AgentCard,
+  type Message,
+  Role,
+  type SendMessageRequest,
+  type TaskState,
+  TaskStateSchema,
+} from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { invalidArgument, TaskError, type Violation } from "../core/errors.ts";
 import type { ServiceOptions } from "./options.ts";
 
@@ -21,7 +28,10 @@ class Violations {
 }
 
 /** A request with a task id and nothing else to check but the tenant and perhaps `historyLength`. */
-export function validateTaskRequest(request: { id: string; tenant: string; historyLength?: number | undefined }, options: ServiceOptions): void {
+export function validateTaskRequest(
+  request: { id: string; tenant: string; historyLength?: number | undefined },
+  options: ServiceOptions,
+): void {
   const bad = new Violations();
   checkTenant(bad, request.tenant, options);
   if (request.id === "") bad.add("id", "is required: the id of a task");
@@ -67,7 +77,8 @@ export function validateSend(request: SendMessageRequest, options: ServiceOption
 /** Media types: of the parts against what the agent takes (R-014), of what the caller takes against what the agent gives (C-58). */
 export function checkMediaTypes(card: AgentCard, message: Message, acceptedOutputModes: readonly string[]): void {
   const inputs = [...card.defaultInputModes, ...card.skills.flatMap(({ inputModes }) => inputModes)];
-  const refused = inputs.length === 0 ? undefined : message.parts.find(({ mediaType }) => mediaType !== "" && !matchesAny(mediaType, inputs));
+  const refused =
+    inputs.length === 0 ? undefined : message.parts.find(({ mediaType }) => mediaType !== "" && !matchesAny(mediaType, inputs));
   if (refused !== undefined) {
     throw new TaskError("CONTENT_TYPE_NOT_SUPPORTED", `this agent does not take ${JSON.stringify(refused.mediaType)}`, {
       metadata: { mediaType: refused.mediaType, supported: inputs.join(", ") },
@@ -86,9 +97,12 @@ function matchesAny(mediaType: string, known: readonly string[]): boolean {
   const [type, subtype] = essence(mediaType);
   return known.some((one) => {
     const [knownType, knownSubtype] = essence(one);
-    const same = (a: string | undefined, b: string | undefined): boolean => a === b || a === "*" || b === "*";
-    return same(type, knownType) && same(subtype, knownSubtype);
+    return alike(type, knownType) && alike(subtype, knownSubtype);
   });
+}
+
+function alike(a: string | undefined, b: string | undefined): boolean {
+  return a === b || a === "*" || b === "*";
 }
 
 function essence(mediaType: string): string[] {

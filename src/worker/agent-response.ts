@@ -75,7 +75,8 @@ function completeStatus(update: TaskStatusUpdateEvent, place: EventPlace): TaskS
   placeEvent(update, place);
   const { status } = update;
   if (status === undefined) throw invalid("statusUpdate.status is required");
-  if (TaskStateSchema.value[status.state] === undefined || status.state === TaskState.UNSPECIFIED) throw invalid("statusUpdate.status.state is no state");
+  if (TaskStateSchema.value[status.state] === undefined || status.state === TaskState.UNSPECIFIED)
+    throw invalid("statusUpdate.status.state is no state");
   if (status.state === TaskState.SUBMITTED) throw invalid("statusUpdate.status.state: a task is SUBMITTED once, by the server");
   if (status.message !== undefined) completeMessage(status.message, place.contextId, place.taskId);
   status.timestamp = timestampFromMs(place.now);

@@ -131,7 +131,8 @@ export class LeasedTask {
     }
     if (attempts <= 1) return true;
     if (agent.resumable === true && attempts <= options.maxAttempts) return true;
-    const cause = agent.resumable === true ? `it was cut off ${attempts - 1} times` : "the replica that ran it went away, and this agent cannot resume";
+    const cause =
+      agent.resumable === true ? `it was cut off ${attempts - 1} times` : "the replica that ran it went away, and this agent cannot resume";
     await this.#end(TaskState.FAILED, `the task did not finish: ${cause}`);
     return false;
   }
@@ -140,13 +141,13 @@ export class LeasedTask {
     let resumed = this.#start.attempts > 1;
     for (;;) {
       const input = this.#nextInput(resumed);
-      if (input === undefined) return void (await this.#end(TaskState.FAILED, "the task has no message to work on"));
+      if (input === undefined) return this.#end(TaskState.FAILED, "the task has no message to work on");
       this.#writer.consumed = Math.max(this.#writer.consumed, input.offset);
       const end = await this.#runTurn(input, resumed);
       resumed = false;
       if (end === "settled" || this.#writer.closed) return;
-      if (this.#overflow !== undefined) return void (await this.#end(TaskState.FAILED, this.#overflow.message));
-      if (this.#cancelAsked) return void (await this.#end(TaskState.CANCELED));
+      if (this.#overflow !== undefined) return this.#end(TaskState.FAILED, this.#overflow.message);
+      if (this.#cancelAsked) return this.#end(TaskState.CANCELED);
       if (await this.#settle()) return;
     }
   }

@@ -1,7 +1,7 @@
 /** The write side of a lease: group commit, one batch in flight, commands folded in where they stand. */
 import { toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
-import { type StreamResponse, StreamResponseSchema, TaskSchema, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { type StreamResponse, StreamResponseSchema, TaskSchema, type TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { isRefused, TaskError } from "../core/errors.ts";
 import { type Fold, headAfter, type Placed, statusTimeOf } from "../core/fold.ts";
 import { newMark, type NewEntry } from "../core/log-entry.ts";
@@ -217,7 +217,12 @@ export class LogWriter {
       return { ...entry, bytes: toBinary(StreamResponseSchema, event) };
     });
     const changes = items.some(({ event }) => stateAfter(event) !== undefined);
-    const head = changes ? headAfter(fold.task, items.map(({ event }) => event)) : undefined;
+    const head = changes
+      ? headAfter(
+          fold.task,
+          items.map(({ event }) => event),
+        )
+      : undefined;
     const unlessPending = items.some((item) => item.unlessPending);
     return { entries, head, after: fold.position, consumed: this.consumed, unlessPending };
   }

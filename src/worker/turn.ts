@@ -1,5 +1,4 @@
 /** One run of the agent: its events into the log, its end into a state. */
-import type { JsonObject } from "@bufbuild/protobuf";
 import type { Message, StreamResponse } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { Command } from "../../gen/throughline/v1/log_pb.ts";
@@ -185,7 +184,7 @@ export class TurnRun {
       resumed,
       principal: caller?.principal ?? ANONYMOUS,
       tenant: caller?.tenant ?? "",
-      metadata: metadata as JsonObject | undefined,
+      metadata,
       acceptedOutputModes,
       next: () => next(signal),
     };

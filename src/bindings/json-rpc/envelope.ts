@@ -17,7 +17,9 @@ export interface RpcRequest {
 export type RpcElement = RpcRequest | { readonly id: string; readonly error: unknown };
 
 /** What was posted: one element, or a batch of them. */
-export type Posted = { readonly is: "one"; readonly element: RpcElement } | { readonly is: "batch"; readonly elements: readonly RpcElement[] };
+export type Posted =
+  | { readonly is: "one"; readonly element: RpcElement }
+  | { readonly is: "batch"; readonly elements: readonly RpcElement[] };
 
 /** Reads a body. Throws PARSE_ERROR where it is no JSON in UTF-8, INVALID_REQUEST for an empty or too long batch. */
 export function parsePosted(body: Uint8Array, maxBatch: number): Posted {
@@ -26,7 +28,8 @@ export function parsePosted(body: Uint8Array, maxBatch: number): Posted {
   const sources = numberSources(text, value);
   if (!Array.isArray(value)) return { is: "one", element: parseElement(value, sources) };
   if (value.length === 0) throw connectError("INVALID_REQUEST", "a batch needs at least one request");
-  if (value.length > maxBatch) throw connectError("INVALID_REQUEST", `a batch may have at most ${maxBatch} requests, this one has ${value.length}`);
+  if (value.length > maxBatch)
+    throw connectError("INVALID_REQUEST", `a batch may have at most ${maxBatch} requests, this one has ${value.length}`);
   return { is: "batch", elements: value.map((element) => parseElement(element, sources)) };
 }
 

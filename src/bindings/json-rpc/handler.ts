@@ -6,7 +6,17 @@ import { parseJsonInput } from "../../rpc/json-input.ts";
 import type { GuardedService } from "../../rpc/policy.ts";
 import { eventIdOf, wireJson } from "../../rpc/wire-cache.ts";
 import { CallContext } from "../call-context.ts";
-import { type Exchange, headersOf, type HttpHandler, isJson, mediaTypeOf, readBody, sendJson, setErrorHeaders, watchPeer } from "../http-exchange.ts";
+import {
+  type Exchange,
+  headersOf,
+  type HttpHandler,
+  isJson,
+  mediaTypeOf,
+  readBody,
+  sendJson,
+  setErrorHeaders,
+  watchPeer,
+} from "../http-exchange.ts";
 import type { EventStreams } from "../sse.ts";
 import { errorText, parsePosted, resultText, type RpcElement, type RpcRequest } from "./envelope.ts";
 
@@ -27,7 +37,7 @@ const JSON_TYPE = "application/json";
 /** The handler of the JSON-RPC paths. */
 export function jsonRpcHandler<S extends DescService>(guarded: GuardedService<S>, options: JsonRpcOptions): HttpHandler {
   const paths = new Set(options.paths.flatMap((path) => (path === "/" ? ["/"] : [path, `${path}/`])));
-  const binding = new JsonRpcBinding(guarded as unknown as GuardedService<DescService>, options);
+  const binding = new JsonRpcBinding(guarded, options);
   return async (exchange) => {
     if (!paths.has(exchange.path)) return false;
     await binding.handle(exchange);

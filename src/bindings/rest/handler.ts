@@ -32,7 +32,7 @@ export function restHandler<S extends DescService>(guarded: GuardedService<S>, o
     prefix: options.restPrefix,
     bindings: (method, declared) => served(method, declared, options.tenantRoutes),
   });
-  const binding = new RestBinding(guarded as unknown as GuardedService<DescService>, routes, options);
+  const binding = new RestBinding(guarded, routes, options);
   return (exchange) => binding.handle(exchange);
 }
 
@@ -40,7 +40,8 @@ export function restHandler<S extends DescService>(guarded: GuardedService<S>, o
 function served(method: DescMethod, declared: readonly HttpBinding[], tenantRoutes: boolean): readonly HttpBinding[] {
   const kept = declared.filter(({ template }) => tenantRoutes || !template.startsWith("/{"));
   if (method.methodKind !== "server_streaming") return kept;
-  return [...kept, ...kept.filter((one) => one.method === "GET").map((one) => ({ ...one, method: "POST", body: "*" }))];
+  const reads = kept.filter((one) => one.method === "GET");
+  return [...kept, ...reads.map(({ template, responseBody }) => ({ method: "POST", template, body: "*", responseBody }))];
 }
 
 class RestBinding {

@@ -13,8 +13,9 @@ export function bearerTokens(tokens: Readonly<Record<string, string>>): Authenti
     const token = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(header)?.[1];
     const given = digest(token ?? "");
     // Every token is compared, in constant time: the answer's timing tells nothing.
-    const match = known.filter((one) => timingSafeEqual(one.digest, given))[0];
-    if (token !== undefined && match !== undefined) return match.principal;
+    let principal: { name: string } | undefined;
+    for (const one of known) if (timingSafeEqual(one.digest, given)) ({ principal } = one);
+    if (token !== undefined && principal !== undefined) return principal;
     return { challenge: `${CHALLENGE}, error="invalid_token"`, message: "the bearer token is not known" };
   };
 }

@@ -101,7 +101,7 @@ export class Leases {
   /** Moves tasks with an expired lease into `ready`; one at rest with nothing pending only loses the lease. Answers how many. */
   expire(): number {
     let expired = 0;
-    for (const task of [...this.#leased]) {
+    for (const task of this.#leased) {
       if (this.isLive(task)) continue;
       this.clear(task);
       if (task.interrupted && task.lastCommand <= task.consumed) continue;

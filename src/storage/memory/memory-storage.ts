@@ -80,7 +80,8 @@ export class MemoryStorage implements Storage {
 
   async create(request: CreateRequest): Promise<CreateReply> {
     const known = this.#tasks.get(request.id);
-    if (known !== undefined) return { is: "created", entries: known.entries.slice(0, request.entries.length), lease: this.#leases.of(known) };
+    if (known !== undefined)
+      return { is: "created", entries: known.entries.slice(0, request.entries.length), lease: this.#leases.of(known) };
     const repeat = request.repeat && this.#repeats.find(request.repeat, (taskId) => this.#tasks.get(taskId));
     if (repeat !== undefined) return { is: "repeat", repeat };
     if (!this.#retention.makeRoom((task) => this.#remove(task))) {
@@ -132,7 +133,11 @@ export class MemoryStorage implements Storage {
     const entries = request.what === "message" ? [ready?.entry, request.entry] : [request.entry, ready?.entry];
     const written = this.#write(
       task,
-      () => task.push(entries.flatMap((entry) => entry ?? []), this.#now()),
+      () =>
+        task.push(
+          entries.flatMap((entry) => entry ?? []),
+          this.#now(),
+        ),
       ready?.head,
     );
     const offset = written.at(-1)?.offset ?? 0;
@@ -216,7 +221,10 @@ export class MemoryStorage implements Storage {
 
   async sweep(): Promise<Swept> {
     const expired = this.#leases.expire();
-    const { removed, abandoned } = this.#retention.sweep((task) => this.#remove(task), (task) => this.#leases.isLive(task));
+    const { removed, abandoned } = this.#retention.sweep(
+      (task) => this.#remove(task),
+      (task) => this.#leases.isLive(task),
+    );
     return { expired, removed, abandoned };
   }
 

@@ -43,7 +43,7 @@ export class TaskIndex {
     const oldest = filter.since === undefined ? 0 : firstNotBelow(rows, { statusTime: filter.since, id: "" });
     const end = after === undefined ? rows.length : firstNotBelow(rows, after);
     const begin = Math.max(oldest, end - limit);
-    const page = begin < end ? rows.slice(begin, end).reverse() : [];
+    const page = begin < end ? rows.slice(begin, end).toReversed() : [];
     return { ids: page.map(({ id }) => id), total: rows.length - oldest, more: begin > oldest && page.length > 0 };
   }
 }

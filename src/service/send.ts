@@ -1,0 +1,45 @@
+/** A send as it came, and what all its ways need. */
+import { create, toBinary } from "@bufbuild/protobuf";
+import type { AgentCard, Message, SendMessageRequest } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { type Command, CommandSchema } from "../../gen/throughline/v1/log_pb.ts";
+import type { Agent } from "../core/agent.ts";
+import { TaskError } from "../core/errors.ts";
+import { newMark, type NewEntry } from "../core/log-entry.ts";
+import type { Scope } from "../core/scope.ts";
+import type { Snapshots } from "../core/snapshots.ts";
+import type { Storage } from "../core/storage.ts";
+import type { Worker } from "../worker/worker.ts";
+import type { ServiceOptions } from "./options.ts";
+
+/** What the flow needs. */
+export interface SendInit {
+  readonly agent: Agent;
+  readonly card: AgentCard;
+  readonly storage: Storage;
+  readonly snapshots: Snapshots;
+  readonly worker: Worker;
+  readonly options: ServiceOptions;
+}
+
+/** A send as it came. */
+export interface Send {
+  readonly request: SendMessageRequest;
+  readonly scope: Scope;
+  readonly signal: AbortSignal;
+}
+
+/** The entry of a message, with what a turn is told about its caller. */
+export function commandEntry(kind: "start" | "followUp", { request, scope }: Send, message: Message): NewEntry {
+  const command: Command = create(CommandSchema, {
+    kind: { case: kind, value: message },
+    caller: { principal: scope.owner, tenant: scope.tenant },
+    acceptedOutputModes: request.configuration?.acceptedOutputModes ?? [],
+  });
+  if (request.metadata !== undefined) command.metadata = request.metadata;
+  return { kind: "command", mark: newMark(), bytes: toBinary(CommandSchema, command), content: command };
+}
+
+/** R-370: a task that could not be kept is refused before it exists. */
+export function tooLarge({ maxTaskBytes }: ServiceOptions): TaskError {
+  return new TaskError("MESSAGE_TOO_LARGE", `the task would be larger than ${maxTaskBytes} bytes`);
+}

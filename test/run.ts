@@ -1,0 +1,22 @@
+/** `npm test [-- path…]`: runs every test file in a process of its own and ends with one line that counts them. */
+import { globSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { run } from "node:test";
+import { spec } from "node:test/reporters";
+
+const named = process.argv.slice(2);
+const files = named.length > 0 ? named : globSync("test/**/*.test.ts").toSorted();
+let passed = 0;
+let failed = 0;
+const events = run({ files, concurrency: Math.max(2, availableParallelism()), timeout: 300_000 });
+events.on("test:pass", ({ details, skip, todo }) => {
+  if (details.type !== "suite" && skip === undefined && todo === undefined) passed += 1;
+});
+events.on("test:fail", ({ details }) => {
+  if (details.type !== "suite") failed += 1;
+});
+events.compose(new spec()).pipe(process.stdout);
+events.once("end", () => {
+  process.exitCode = failed > 0 || passed === 0 ? 1 : 0;
+  process.on("exit", () => process.stdout.write(`\n${passed} passed, ${failed} failed\n`));
+});
