@@ -73,6 +73,8 @@ export interface TaskMeta {
   readonly cancelRequested: number;
   /** Acquisitions for a run since the last command was given. */
   readonly attempts: number;
+  /** Whether the turn that was given the command at `consumed` has not come to rest since: a new owner would resume it. */
+  readonly begun: boolean;
   /** Offset of the oldest entry still kept. */
   readonly firstOffset: number;
 }

@@ -12,6 +12,11 @@ export const extensionsKey: ContextKey<ReadonlySet<string>> = createContextKey<R
   description: "active extensions",
 });
 
+/**
+ * Called by the service when it has taken a stream whose first frame may be long in coming (a resumed one): the binding sends headers.
+ */
+export const acceptedKey: ContextKey<() => void> = createContextKey<() => void>(() => undefined, { description: "stream accepted" });
+
 /** The principal of an authenticated call. Throws where policy was passed by. */
 export function principalOf(context: HandlerContext): Principal {
   const principal = context.values.get(principalKey);

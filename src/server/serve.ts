@@ -3,9 +3,10 @@ import type { Server as HttpServer } from "node:http";
 import { type Server as GrpcServer, ServerCredentials } from "@grpc/grpc-js";
 import { A2AService, type AgentCard } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { cardHandler } from "../bindings/card.ts";
-import { grpcServer, listenGrpc } from "../bindings/grpc.ts";
+import { grpcServer, listenGrpc } from "../bindings/grpc/server.ts";
 import { httpServer, listen } from "../bindings/http.ts";
 import { jsonRpcHandler } from "../bindings/json-rpc/handler.ts";
+import { Egress } from "../bindings/progress.ts";
 import { restHandler } from "../bindings/rest/handler.ts";
 import { EventStreams } from "../bindings/sse.ts";
 import type { Agent } from "../core/agent.ts";
@@ -92,9 +93,15 @@ export class RunningServer implements AsyncDisposable {
     const service = new A2AServiceImpl({ agent, card: this.card, storage, snapshots, worker: this.#worker, options, streams });
     const authenticate = parts.authenticate ?? (options.tokens === undefined ? anonymous : bearerTokens(options.tokens));
     const guarded = guard(A2AService, service, { authenticate, card: this.card, assumeVersion: options.assumeVersion });
-    const eventStreams = new EventStreams({ keepaliveMs: options.keepaliveMs, maxQueuedBytes: MAX_QUEUED_BYTES });
+    const slow = {
+      ...options,
+      maxQueuedBytes: MAX_QUEUED_BYTES,
+      maxQueuedMessages: MAX_QUEUED_MESSAGES,
+      egress: new Egress(options.egressBytes),
+    };
+    const eventStreams = new EventStreams(slow);
     const rpc = { ...options, eventStreams, paths: JSON_RPC_PATHS };
-    this.#grpc = grpcServer(guarded, { ...options, maxQueuedMessages: MAX_QUEUED_MESSAGES });
+    this.#grpc = grpcServer(guarded, slow);
     const rest = { ...options, eventStreams, tenantRoutes: options.tenants !== undefined };
     const card = cardHandler(() => this.card, CARD_MAX_AGE_SECONDS);
     const handlers = [card, jsonRpcHandler(guarded, rpc), restHandler(guarded, rest)];

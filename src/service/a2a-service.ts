@@ -1,6 +1,6 @@
 /** The eleven operations of A2A, written once for every binding. */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import { Code, ConnectError, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
 import type {
   A2AService,
   CancelTaskRequest,
@@ -16,16 +16,18 @@ import { type SendMessageResponseSchema, StreamResponseSchema, TaskState } from 
 import { TaskError, taskNotFound } from "../core/errors.ts";
 import type { Frame } from "../core/follow.ts";
 import type { Snapshot } from "../core/fold.ts";
+import { type Position, samePosition } from "../core/log-entry.ts";
 import { type Scope, scopeKey } from "../core/scope.ts";
 import type { Current } from "../core/snapshots.ts";
 import { isAtRest, isTerminal, stateAfter, stateOf } from "../core/task.ts";
-import { principalOf } from "../rpc/call-facts.ts";
+import { acceptedKey, principalOf } from "../rpc/call-facts.ts";
 import { lazyStream } from "../rpc/lazy-stream.ts";
 import { cancelTask } from "./cancel-task.ts";
-import { plainFrame, taskFrame, withHistory } from "./frames.ts";
+import { plainFrame, withHistory } from "./frames.ts";
 import { listTasks } from "./list-tasks.ts";
+import { badResume, logActive, positionedFrame, type Resume, resumeOf } from "./log-extension.ts";
 import type { SendInit } from "./send.ts";
-import { SendFlow } from "./send-message.ts";
+import { SendFlow, type Sent } from "./send-message.ts";
 import type { Streams } from "./streams.ts";
 import { validateTaskRequest, validateTenant } from "./validate.ts";
 
@@ -48,12 +50,10 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
   }
 
   async sendMessage(request: SendMessageRequest, context: HandlerContext): Promise<MessageInitShape<typeof SendMessageResponseSchema>> {
-    const scope = scopeOf(request.tenant, context);
-    const sent = await this.#sends.send({ request, scope, signal: context.signal });
+    const sent = await this.#send(request, context);
     if (sent.is === "message") return { payload: { case: "message", value: sent.message } };
     const { historyLength, returnImmediately } = request.configuration ?? {};
-    const { first, repeat } = sent;
-    context.responseHeader.set(TASK_ID_HEADER, first.task.id);
+    const { first, repeat } = sent.is === "resumed" ? { first: sent.current.snapshot, repeat: true } : sent;
     const task = returnImmediately === true ? first.task : await this.#untilAtRest(first, repeat, context);
     return { payload: { case: "task", value: withHistory(task, historyLength) } };
   }
@@ -61,16 +61,14 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
   sendStreamingMessage(request: SendMessageRequest, context: HandlerContext): AsyncIterable<StreamResponse> {
     return lazyStream(async () => {
       this.#requireStreaming();
-      const scope = scopeOf(request.tenant, context);
-      const sent = await this.#sends.send({ request, scope, signal: context.signal });
+      const sent = await this.#send(request, context);
       if (sent.is === "message") return once(create(StreamResponseSchema, { payload: { case: "message", value: sent.message } }));
+      const project = projector(context, request.configuration?.historyLength);
+      if (sent.is === "resumed") return this.#goOn(sent.current, context, "send", project);
       const { first, repeat } = sent;
-      context.responseHeader.set(TASK_ID_HEADER, first.task.id);
-      const { historyLength } = request.configuration ?? {};
-      const frame = (task: Task): StreamResponse => taskFrame(withHistory(task, historyLength));
       // A repeat of a send whose stream has ended at INPUT_REQUIRED ends there too.
-      if (repeat && this.#endsAt(stateOf(first.task), "send")) return once(frame(first.task));
-      return this.#follow(first, context, "send", (shown) => (shown.is === "snapshot" ? frame(shown.snapshot.task) : plainFrame(shown)));
+      if (repeat && this.#endsAt(stateOf(first.task), "send")) return once(project({ is: "snapshot", snapshot: first }));
+      return this.#follow(first.task.id, first, context, "send", project);
     });
   }
 
@@ -78,11 +76,13 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
     return lazyStream(async () => {
       this.#requireStreaming();
       validateTaskRequest(request, this.#init.options);
-      const { snapshot, meta } = await this.#current(request, context);
-      if (isTerminal(meta.state)) {
-        throw new TaskError("UNSUPPORTED_OPERATION", "the task has ended: read it with GetTask", { metadata: { taskId: request.id } });
-      }
-      return this.#follow(snapshot, context, "subscription", plainFrame);
+      const resume = resumeOf(context);
+      if (resume !== undefined && resume.taskId !== request.id) throw badResume("names another task than the request");
+      const current = await this.#current(request, context);
+      context.responseHeader.set(TASK_ID_HEADER, request.id);
+      if (resume !== undefined) return this.#goOn(current, context, "subscription", projector(context));
+      if (isTerminal(current.meta.state)) throw ended(request.id);
+      return this.#follow(request.id, current.snapshot, context, "subscription", projector(context));
     });
   }
 
@@ -124,6 +124,22 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
     throw new TaskError("UNSUPPORTED_OPERATION", "this agent has no extended card");
   }
 
+  async #send(request: SendMessageRequest, context: HandlerContext): Promise<Sent> {
+    const scope = scopeOf(request.tenant, context);
+    const sent = await this.#sends.send({ request, scope, signal: context.signal, resume: resumeOf(context) });
+    if (sent.is === "task") context.responseHeader.set(TASK_ID_HEADER, sent.first.task.id);
+    if (sent.is === "resumed") context.responseHeader.set(TASK_ID_HEADER, sent.current.meta.id);
+    return sent;
+  }
+
+  /** Goes on after a position. Its next frame may be long in coming, so the call is accepted before it. */
+  #goOn({ meta }: Current, context: HandlerContext, kind: StreamKind, project: Projector): AsyncIterator<StreamResponse, undefined> {
+    const { position } = resumeOf(context) as Resume;
+    if (isTerminal(meta.state) && samePosition(position, meta.position)) throw ended(meta.id);
+    context.values.get(acceptedKey)();
+    return this.#follow(meta.id, position, context, kind, project);
+  }
+
   /** The task, if the caller may see it. */
   async #current({ id, tenant }: { id: string; tenant: string }, context: HandlerContext): Promise<Current> {
     const current = await this.#init.snapshots.current(id);
@@ -151,25 +167,26 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
       throw error;
     }
     if (!signal.aborted) return (await this.#init.snapshots.read(taskId)).task;
-    const late = signal.reason instanceof TaskError && signal.reason.reason === "DEADLINE_EXCEEDED";
+    const late = signal.reason instanceof ConnectError && signal.reason.code === Code.DeadlineExceeded;
     throw new TaskError(late ? "DEADLINE_EXCEEDED" : "CANCELLED", "the wait has ended; the task goes on", { metadata: { taskId } });
   }
 
   #follow(
-    first: Snapshot,
+    taskId: string,
+    from: Snapshot | Position,
     { signal }: HandlerContext,
-    kind: "send" | "subscription",
-    project: (frame: Frame) => StreamResponse,
+    kind: StreamKind,
+    project: Projector,
   ): AsyncIterator<StreamResponse, undefined> {
     const endsAfter = ({ event }: { event: StreamResponse }): boolean => {
       const state = stateAfter(event);
       return state !== undefined && this.#endsAt(state, kind);
     };
-    return this.#init.streams.open({ ...this.#sources(), taskId: first.task.id, from: first, project, endsAfter, signal });
+    return this.#init.streams.open({ ...this.#sources(), taskId, from, project, endsAfter, signal });
   }
 
   /** Whether a stream of this kind ends at an interrupted state (C-02, DESIGN 6). */
-  #endsAt(state: TaskState, kind: "send" | "subscription"): boolean {
+  #endsAt(state: TaskState, kind: StreamKind): boolean {
     const { closeOnInputRequired } = this.#init.options;
     return state === TaskState.INPUT_REQUIRED && (closeOnInputRequired === "all" || (closeOnInputRequired === "send" && kind === "send"));
   }
@@ -182,6 +199,26 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
     if (this.#init.card.capabilities?.streaming === true) return;
     throw new TaskError("UNSUPPORTED_OPERATION", "this agent does not stream: send with SendMessage, read with GetTask");
   }
+}
+
+/** A stream that began with a send, or with SubscribeToTask. */
+type StreamKind = "send" | "subscription";
+
+type Projector = (frame: Frame) => StreamResponse;
+
+/** How this call sees frames: with positions where it has activated the log extension, the task's history as long as it asked for. */
+function projector(context: HandlerContext, historyLength?: number): Projector {
+  const make = logActive(context) ? positionedFrame : plainFrame;
+  if (historyLength === undefined) return make;
+  return (frame) => {
+    if (frame.is === "event") return make(frame);
+    const { task, position } = frame.snapshot;
+    return make({ is: "snapshot", snapshot: { task: withHistory(task, historyLength), position } });
+  };
+}
+
+function ended(taskId: string): TaskError {
+  return new TaskError("UNSUPPORTED_OPERATION", "the task has ended: read it with GetTask", { metadata: { taskId } });
 }
 
 /** Whose tasks a call is about. */

@@ -4,10 +4,12 @@ import {
   AgentCapabilitiesSchema,
   type AgentCard,
   AgentCardSchema,
+  type AgentExtension,
   AgentExtensionSchema,
   AgentInterfaceSchema,
 } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { AgentCardInit } from "../core/agent.ts";
+import { LOG_URI } from "./log-extension.ts";
 import { PROTOCOL_VERSION } from "../rpc/version.ts";
 
 /** Where the ports can be reached from outside. */
@@ -26,14 +28,23 @@ export const IDEMPOTENT_SEND_URI = "urn:throughline:a2a:idempotent-send:v1";
 export function publicCard(own: AgentCardInit, dedupe: { mode: string; windowMs: number }): AgentCard {
   const card = create(AgentCardSchema, own);
   const capabilities = create(AgentCapabilitiesSchema, own.capabilities ?? {});
-  const params = { mode: dedupe.mode, ...(dedupe.mode === "window" && { windowMs: dedupe.windowMs }) };
-  const description = "A send that repeats messageId and content is answered with the task of the first one.";
-  capabilities.extensions.push(create(AgentExtensionSchema, { uri: IDEMPOTENT_SEND_URI, description, required: false, params }));
   capabilities.streaming ??= true;
+  capabilities.extensions = [...capabilities.extensions, idempotentSend(dedupe), ...(capabilities.streaming ? [logPositions()] : [])];
   capabilities.pushNotifications = false;
   capabilities.extendedAgentCard = false;
   card.capabilities = capabilities;
   return card;
+}
+
+function idempotentSend({ mode, windowMs }: { mode: string; windowMs: number }): AgentExtension {
+  const params = { mode, ...(mode === "window" && { windowMs }) };
+  const description = "A send that repeats messageId and content is answered with the task of the first one.";
+  return create(AgentExtensionSchema, { uri: IDEMPOTENT_SEND_URI, description, required: false, params });
+}
+
+function logPositions(): AgentExtension {
+  const description = "Every frame of a stream says its position; SubscribeToTask with Last-Event-ID goes on after it.";
+  return create(AgentExtensionSchema, { uri: LOG_URI, description, required: false });
 }
 
 /** Writes the interfaces into the card, the preferred one first. */

@@ -1,10 +1,12 @@
 /** A send: a repeat, a direct answer, a new task or a follow-up; one flow for the three ways to wait. */
-import { create, toBinary } from "@bufbuild/protobuf";
+import { create, equals, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Message, MessageSchema, StreamResponseSchema, TaskSchema, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
-import { TaskError } from "../core/errors.ts";
+import { TaskError, taskNotFound } from "../core/errors.ts";
 import { headAfter, type Snapshot } from "../core/fold.ts";
 import { type Entry, newMark } from "../core/log-entry.ts";
+import { scopeKey } from "../core/scope.ts";
+import type { Current } from "../core/snapshots.ts";
 import type { Repeat, RepeatKey } from "../core/storage.ts";
 import { uuidv7 } from "../core/uuid.ts";
 import { completeMessage } from "../worker/agent-response.ts";
@@ -13,12 +15,14 @@ import { FollowUps } from "./follow-up.ts";
 import { shareTaskFrame } from "./frames.ts";
 import { repeatDigest, repeatKey } from "./repeats.ts";
 import { commandEntry, type Send, type SendInit, tooLarge } from "./send.ts";
+import { badResume, type Resume } from "./log-extension.ts";
 import { checkMediaTypes, validateSend } from "./validate.ts";
 
 /** What a send led to. `first` is the stream's first frame; a `repeat` of an earlier send sees the task as it is now. */
 export type Sent =
   | { readonly is: "message"; readonly message: Message }
-  | { readonly is: "task"; readonly first: Snapshot; readonly repeat: boolean };
+  | { readonly is: "task"; readonly first: Snapshot; readonly repeat: boolean }
+  | { readonly is: "resumed"; readonly current: Current };
 
 /** Carries out sends. */
 export class SendFlow {
@@ -38,6 +42,7 @@ export class SendFlow {
     if (request.configuration?.taskPushNotificationConfig !== undefined) {
       throw new TaskError("PUSH_NOTIFICATION_NOT_SUPPORTED", "this agent sends no push notifications");
     }
+    if (send.resume !== undefined) return this.#resumed(send, message, send.resume);
     const digest = repeatDigest(scope, message);
     const key = repeatKey(digest, options);
     const repeat = key && (await storage.findRepeat(key));
@@ -52,6 +57,19 @@ export class SendFlow {
   async #followUp(send: Send, message: Message, key: RepeatKey | undefined): Promise<Sent> {
     const outcome = await this.#followUps.append(send, message, key);
     return "repeat" in outcome ? this.#repeated(outcome.repeat) : { is: "task", first: outcome.first, repeat: false };
+  }
+
+  /** A send that says where its reader stood never starts work: it goes on with the task that the message belongs to. */
+  async #resumed({ scope }: Send, message: Message, { taskId }: Resume): Promise<Sent> {
+    const current = await this.#init.snapshots.current(taskId);
+    if (current === undefined || scopeKey(current.meta.scope) !== scopeKey(scope)) throw taskNotFound(taskId);
+    const { contextId } = current.meta;
+    const sent = { ...message, taskId, contextId };
+    const own = current.snapshot.task.history.some(
+      (one) => one.messageId === message.messageId && equals(MessageSchema, { ...one, taskId, contextId }, sent),
+    );
+    if (!own) throw badResume("names a task that this message is not part of; leave it out to send the message");
+    return { is: "resumed", current };
   }
 
   async #repeated({ taskId }: Repeat): Promise<Sent> {

@@ -9,6 +9,7 @@ import type { Scope } from "../core/scope.ts";
 import type { Snapshots } from "../core/snapshots.ts";
 import type { Storage } from "../core/storage.ts";
 import type { Worker } from "../worker/worker.ts";
+import type { Resume } from "./log-extension.ts";
 import type { ServiceOptions } from "./options.ts";
 
 /** What the flow needs. */
@@ -26,6 +27,8 @@ export interface Send {
   readonly request: SendMessageRequest;
   readonly scope: Scope;
   readonly signal: AbortSignal;
+  /** Where its reader stood, if it comes back. */
+  readonly resume?: Resume | undefined;
 }
 
 /** The entry of a message, with what a turn is told about its caller. */

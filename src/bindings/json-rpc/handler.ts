@@ -117,7 +117,7 @@ class JsonRpcBinding {
       const result = await this.#call(request, method, context);
       if (method.methodKind === "server_streaming") {
         // A notification of a streaming method starts what it starts; nobody reads.
-        const frames = (result as AsyncIterable<unknown>)[Symbol.asyncIterator]();
+        const frames = framesOf(result as AsyncIterable<Message>);
         await frames.next();
         await frames.return?.();
         return undefined;
@@ -134,20 +134,16 @@ class JsonRpcBinding {
 
   async #stream(exchange: Exchange, request: RpcRequest, method: DescMethod, context: CallContext): Promise<void> {
     const id = request.id ?? "null";
-    let frames: AsyncIterator<Message, undefined>;
-    let first: IteratorResult<Message, undefined>;
     try {
-      frames = ((await this.#call(request, method, context)) as AsyncIterable<Message>)[Symbol.asyncIterator]();
-      first = await frames.next();
+      const stream = (await this.#call(request, method, context)) as AsyncIterable<Message>;
+      await this.#options.eventStreams.send(exchange.response, context, framesOf(stream), {
+        frame: (frame) => resultText(id, wireJson(method.output, create(method.output, frame as never))),
+        eventId: eventIdOf,
+        error: (error) => errorText(id, error),
+      });
     } catch (error) {
       throw new Rejected(id, error);
     }
-    if (first.done === true) throw new Rejected(id, context.signal.reason ?? new TypeError("a stream without a frame"));
-    await this.#options.eventStreams.send(exchange.response, context, create(method.output, first.value as never), frames, {
-      frame: (frame) => resultText(id, wireJson(method.output, frame)),
-      eventId: eventIdOf,
-      error: (error) => errorText(id, error),
-    });
   }
 
   #method({ method: name }: RpcRequest): DescMethod {
@@ -186,6 +182,10 @@ class JsonRpcBinding {
     setErrorHeaders(exchange, error);
     sendJson(exchange, error.jsonRpcHttp, JSON_TYPE, errorText(id, error), context);
   }
+}
+
+function framesOf(stream: AsyncIterable<Message>): AsyncIterator<Message, undefined> {
+  return stream[Symbol.asyncIterator]() as AsyncIterator<Message, undefined>;
 }
 
 /** An error of a request whose id is known. */

@@ -104,10 +104,8 @@ class RestBinding {
 
   async #stream(exchange: Exchange, method: DescMethod, stream: AsyncIterable<Message>, context: CallContext): Promise<void> {
     const frames = stream[Symbol.asyncIterator]() as AsyncIterator<Message, undefined>;
-    const first = await frames.next();
-    if (first.done === true) throw context.signal.reason ?? new TypeError("a stream without a frame");
-    await this.#options.eventStreams.send(exchange.response, context, create(method.output, first.value as never), frames, {
-      frame: (frame) => wireJson(method.output, frame),
+    await this.#options.eventStreams.send(exchange.response, context, frames, {
+      frame: (frame) => wireJson(method.output, create(method.output, frame as never)),
       eventId: eventIdOf,
       error: statusJson,
     });

@@ -31,11 +31,6 @@ export class Leases {
     return { taskId: task.id, epoch: task.epoch, token };
   }
 
-  /** The stored lease in the form its owner knows it by. */
-  of(task: TaskRecord): Lease | undefined {
-    return task.lease && { taskId: task.id, epoch: task.lease.epoch, token: task.lease.token };
-  }
-
   /** Refuses FENCED unless the lease is the stored one. An expired lease that nobody took still holds. */
   hold(task: TaskRecord, lease: Lease): void {
     if (task.lease === undefined || task.lease.epoch !== lease.epoch || task.lease.token !== lease.token) throw new RefusedError("FENCED");
@@ -129,6 +124,7 @@ export class Leases {
   }
 
   #hint(replica: string, hint: Hint): void {
-    for (const hear of this.#listeners.get(replica) ?? []) queueMicrotask(() => hear(hint));
+    const ears = this.#listeners.get(replica);
+    for (const hear of ears ?? []) queueMicrotask(() => ears?.has(hear) === true && hear(hint));
   }
 }

@@ -32,7 +32,7 @@ import { Repeats } from "./repeats.ts";
 import { Retention } from "./retention.ts";
 import { MemoryTail } from "./tail.ts";
 import { TaskIndex } from "./task-index.ts";
-import { TaskRecord } from "./task-record.ts";
+import { type Place, placed, TaskRecord } from "./task-record.ts";
 
 /** Bounds of the memory store. */
 export interface MemoryStorageOptions {
@@ -80,8 +80,10 @@ export class MemoryStorage implements Storage {
 
   async create(request: CreateRequest): Promise<CreateReply> {
     const known = this.#tasks.get(request.id);
-    if (known !== undefined)
-      return { is: "created", entries: known.entries.slice(0, request.entries.length), lease: this.#leases.of(known) };
+    if (known?.created !== undefined) {
+      const lease = request.lease && { taskId: known.id, epoch: known.created.epoch, token: request.lease.token };
+      return { is: "created", entries: placed(request.entries, known.created), lease };
+    }
     const repeat = request.repeat && this.#repeats.find(request.repeat, (taskId) => this.#tasks.get(taskId));
     if (repeat !== undefined) return { is: "repeat", repeat };
     if (!this.#retention.makeRoom((task) => this.#remove(task))) {
@@ -90,6 +92,7 @@ export class MemoryStorage implements Storage {
     const task = new TaskRecord(request.id, request.scope, request.contextId, request.head);
     const lease = request.lease && this.#leases.grant(task, request.lease);
     const entries = this.#write(task, () => task.push(request.entries, this.#now()), request.head);
+    task.created = placeOf(entries);
     this.#tasks.set(task.id, task);
     if (request.repeat !== undefined) this.#repeats.add(request.repeat, task, task.position.offset);
     if (lease === undefined && !task.terminal) this.#leases.wait(task);
@@ -100,15 +103,15 @@ export class MemoryStorage implements Storage {
     const task = this.#tasks.get(lease.taskId);
     if (task === undefined) throw new RefusedError("FENCED");
     const mark = batch.entries[0]?.mark ?? "";
-    if (task.lastBatch?.mark === mark) return task.after(task.lastBatch.first - 1).slice(0, task.lastBatch.count);
-    this.#leases.hold(task, lease);
+    if (task.lastBatch?.mark === mark) return placed(batch.entries, task.lastBatch.place);
     if (task.terminal) throw new RefusedError("SEALED");
+    this.#leases.hold(task, lease);
     this.#atPosition(task, batch.after);
     if (batch.unlessPending && task.lastCommand > batch.consumed) throw new RefusedError("PENDING");
     if (batch.head !== undefined && batch.head.statusTime < task.head.statusTime) throw new RefusedError("STALE");
     task.consume(batch.consumed);
     const entries = this.#write(task, () => task.push(batch.entries, this.#now()), batch.head);
-    task.lastBatch = { mark, first: entries[0]?.offset ?? 0, count: entries.length };
+    task.lastBatch = { mark, place: placeOf(entries) };
     return entries;
   }
 
@@ -128,7 +131,11 @@ export class MemoryStorage implements Storage {
       if (ready.head.statusTime < task.head.statusTime) throw new RefusedError("STALE");
     }
     const ours = request.what === "message" && task.interrupted && !owned;
-    if (ours) this.#leases.clear(task);
+    if (ours) {
+      this.#leases.clear(task);
+      // What was tried before is over: the message begins a new turn.
+      task.attempts = 0;
+    }
     const lease = ours && request.lease !== undefined ? this.#leases.grant(task, request.lease) : undefined;
     const entries = request.what === "message" ? [ready?.entry, request.entry] : [request.entry, ready?.entry];
     const written = this.#write(
@@ -187,10 +194,9 @@ export class MemoryStorage implements Storage {
     if (to === "rest" && task.lastCommand > consumed) throw new RefusedError("PENDING");
     task.consume(consumed);
     this.#leases.clear(task, lease);
-    if (to === "ready") {
-      task.attempts = Math.max(0, task.attempts - 1);
-      this.#leases.wait(task);
-    }
+    if (to === "ready") task.attempts = Math.max(0, task.attempts - 1);
+    // Whatever its owner thinks of it: a task that is not at rest is owned or waits.
+    if (to === "ready" || !task.interrupted) this.#leases.wait(task);
   }
 
   async checkpoint(taskId: string, lease: Lease | undefined, checkpoint: StoredCheckpoint): Promise<void> {
@@ -248,6 +254,7 @@ export class MemoryStorage implements Storage {
       if (head === undefined) return;
       this.#index.remove(task.row);
       task.head = head;
+      if (task.interrupted) task.begun = false;
       this.#index.add(task.row);
     });
     if (task.terminal) this.#leases.end(task);
@@ -272,4 +279,9 @@ export class MemoryStorage implements Storage {
     this.#leases.end(task);
     task.publish();
   }
+}
+
+function placeOf(entries: readonly Entry[]): Place {
+  const { offset = 0, epoch = 0, time = 0 } = entries[0] ?? {};
+  return { offset, epoch, time };
 }

@@ -12,14 +12,18 @@ export class MemoryTail implements AsyncIterableIterator<TailStep> {
   readonly #taskId: string;
   #position: Position;
   #ended = false;
+  readonly #signal: AbortSignal;
+  readonly #left: () => void;
   #wake: (() => void) | undefined;
 
   constructor(taskId: string, after: Position, signal: AbortSignal, find: () => TaskRecord | undefined) {
     this.#taskId = taskId;
     this.#position = after;
     this.#find = find;
-    if (signal.aborted) this.#ended = true;
-    else signal.addEventListener("abort", () => void this.return(), { once: true });
+    this.#signal = signal;
+    this.#left = (): void => this.#end();
+    if (signal.aborted) this.#end();
+    else signal.addEventListener("abort", this.#left, { once: true });
   }
 
   [Symbol.asyncIterator](): this {
@@ -29,29 +33,38 @@ export class MemoryTail implements AsyncIterableIterator<TailStep> {
   async next(): Promise<IteratorResult<TailStep, undefined>> {
     while (!this.#ended) {
       const record = this.#find();
-      if (record === undefined) throw taskNotFound(this.#taskId);
+      if (record === undefined) {
+        this.#end();
+        throw taskNotFound(this.#taskId);
+      }
       const step = record.page(this.#position);
       if (step.is === "gone") {
-        this.#ended = true;
+        this.#end();
         return { done: false, value: step };
       }
       const last = step.entries.at(-1);
       if (last !== undefined) {
         // Not the entry itself: a reader that waits must not keep what the log has dropped.
         this.#position = { offset: last.offset, mark: last.mark };
+        // Known now: a task that is over may be gone when the reader asks again.
+        if (record.terminal && last.offset === record.position.offset) this.#end();
         return { done: false, value: step };
       }
-      if (record.terminal) break;
-      await this.#more(record);
+      if (record.terminal) this.#end();
+      else await this.#more(record);
     }
-    this.#ended = true;
     return END;
   }
 
   return(): Promise<IteratorResult<TailStep, undefined>> {
-    this.#ended = true;
-    this.#wake?.();
+    this.#end();
     return Promise.resolve(END);
+  }
+
+  #end(): void {
+    this.#ended = true;
+    this.#signal.removeEventListener("abort", this.#left);
+    this.#wake?.();
   }
 
   async #more(record: TaskRecord): Promise<void> {

@@ -20,6 +20,18 @@ export interface StoredLease {
   expires: number;
 }
 
+/** Where and when a batch was put. */
+export interface Place {
+  readonly offset: number;
+  readonly epoch: number;
+  readonly time: number;
+}
+
+/** The entries of a batch at their place: the answer to its writer, the first time and every other. */
+export function placed(entries: readonly NewEntry[], { offset, epoch, time }: Place): Entry[] {
+  return entries.map((entry, index) => new Entry({ offset: offset + index, epoch, time }, entry));
+}
+
 /** The record of a task. Its fields change together, within one synchronous step of the store. */
 export class TaskRecord {
   readonly id: string;
@@ -37,8 +49,12 @@ export class TaskRecord {
   lastCommand = 0;
   cancelRequested = 0;
   attempts = 0;
-  /** The first mark and the last offset of the owner's last batch: how a repeated append is known. */
-  lastBatch: { readonly mark: string; readonly first: number; readonly count: number } | undefined;
+  /** Whether the turn that was given the command at `consumed` has not come to rest since. */
+  begun = false;
+  /** Where the first entries were put: how a repeated create is answered. */
+  created: Place | undefined;
+  /** The first mark of the owner's last batch and where it was put: how a repeated append is known and answered. */
+  lastBatch: { readonly mark: string; readonly place: Place } | undefined;
   /** Commands by mark: how a repeated command is known. */
   readonly commandMarks = new Map<string, { readonly offset: number; readonly lease: Lease | undefined; readonly owned: boolean }>();
   /** Dedupe rows that live as long as the task. */
@@ -97,13 +113,15 @@ export class TaskRecord {
       lastCommand: this.lastCommand,
       cancelRequested: this.cancelRequested,
       attempts: this.attempts,
+      begun: this.begun,
       firstOffset: this.firstOffset,
     };
   }
 
   /** Appends entries at the next offsets under the current epoch. */
   push(entries: readonly NewEntry[], time: number): Entry[] {
-    const pushed = entries.map((entry) => new Entry({ offset: this.#next++, epoch: this.epoch, time }, entry));
+    const pushed = placed(entries, { offset: this.#next, epoch: this.epoch, time });
+    this.#next += pushed.length;
     for (const entry of pushed) {
       this.entries.push(entry);
       this.#bytes += entry.bytes.length + ENTRY_OVERHEAD;
@@ -117,6 +135,7 @@ export class TaskRecord {
   consume(consumed: number): void {
     if (consumed <= this.consumed) return;
     this.consumed = consumed;
+    this.begun = true;
     this.attempts = Math.min(this.attempts, 1);
   }
 

@@ -1,0 +1,69 @@
+/** What unary and streaming calls of grpc-js share. */
+import { type DescMethod, type DescService, fromBinary, type Message } from "@bufbuild/protobuf";
+import type { HandlerContext } from "@connectrpc/connect";
+import { type handleUnaryCall, Metadata, type ServerWritableStream, type StatusObject } from "@grpc/grpc-js";
+import { connectError, statusBytes, wireError } from "../../rpc/errors.ts";
+import { MAX_MESSAGE_DEPTH } from "../../rpc/json-input.ts";
+import type { GuardedService } from "../../rpc/policy.ts";
+import { CallContext } from "../call-context.ts";
+
+/** A service of any descriptor. */
+export type AnyGuarded = GuardedService<DescService>;
+/** A method of an implementation. */
+export type Impl = (request: Message, context: HandlerContext) => unknown;
+/** A call of either kind. */
+export type Call = Parameters<handleUnaryCall<Buffer, Buffer>>[0] | ServerWritableStream<Buffer, Buffer>;
+
+/** The bytes as grpc-js wants them, not copied. */
+export function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+/** The context of a call: its signal follows deadline and cancellation. */
+export function contextOf(guarded: AnyGuarded, method: DescMethod, call: Call): CallContext {
+  const deadline = call.getDeadline();
+  const left = deadline instanceof Date ? deadline.getTime() - Date.now() : deadline - Date.now();
+  const context = new CallContext({
+    service: guarded.desc,
+    method,
+    protocolName: "grpc",
+    requestMethod: "POST",
+    url: call.getPath(),
+    headers: () => headersOf(call.metadata),
+    timeoutMs: Number.isFinite(left) ? left : undefined,
+  });
+  call.on("cancelled", () => context.end(connectError("CANCELLED", "the caller has gone")));
+  return context;
+}
+
+function* headersOf(metadata: Metadata): IterableIterator<[string, string]> {
+  for (const key of Object.keys(metadata.getMap())) {
+    for (const value of metadata.get(key)) if (typeof value === "string") yield [key, value];
+  }
+}
+
+/** The request. Throws INVALID_ARGUMENT. */
+export function decode(method: DescMethod, bytes: Buffer): Message {
+  try {
+    return fromBinary(method.input, bytes, { recursionLimit: MAX_MESSAGE_DEPTH });
+  } catch (error) {
+    throw connectError("INVALID_ARGUMENT", `the request is no ${method.input.typeName}`, { cause: error });
+  }
+}
+
+/** Sends the initial metadata that the call has collected. */
+export function sendHeaders(call: Call, context: CallContext): void {
+  const metadata = new Metadata();
+  for (const [name, value] of context.responseHeaders()) metadata.set(name, value);
+  if (!call.cancelled) call.sendMetadata(metadata);
+}
+
+/** Anything thrown, as a rich status (R-234, R-241). */
+export function statusOf(thrown: unknown): Partial<StatusObject> & { name: string; message: string } {
+  const error = wireError(thrown);
+  const metadata = new Metadata();
+  metadata.set("grpc-status-details-bin", asBuffer(statusBytes(error)));
+  if (error.retryAfterSeconds !== undefined) metadata.set("retry-after", String(error.retryAfterSeconds));
+  // Connect's codes are gRPC's numbers.
+  return { name: error.status, message: error.message, code: error.code as number, details: error.message, metadata };
+}

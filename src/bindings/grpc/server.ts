@@ -1,0 +1,81 @@
+/** gRPC on grpc-js: every method of a service, by its descriptor. Stored bytes pass through untouched. */
+import { create, type DescMethodServerStreaming, type DescMethodUnary } from "@bufbuild/protobuf";
+import {
+  type handleUnaryCall,
+  Server,
+  type ServerCredentials,
+  type ServiceDefinition,
+  type UntypedServiceImplementation,
+} from "@grpc/grpc-js";
+import { wireBytes } from "../../rpc/wire-cache.ts";
+import { type AnyGuarded, asBuffer, contextOf, decode, type Impl, sendHeaders, statusOf } from "./call.ts";
+import { type GrpcStreamOptions, streaming } from "./stream.ts";
+
+/** Bounds of the gRPC server. */
+export interface GrpcOptions extends GrpcStreamOptions {
+  /** Largest request and reply, in bytes. */
+  readonly maxMessageBytes: number;
+  /** Time between two HTTP/2 PINGs on an idle connection, and how long an answer may take. */
+  readonly keepaliveMs: number;
+  readonly keepaliveTimeoutMs: number;
+}
+
+/** A server with every method of the service; not yet bound. */
+export function grpcServer(guarded: AnyGuarded, options: GrpcOptions): Server {
+  const server = new Server({
+    "grpc.max_receive_message_length": options.maxMessageBytes,
+    "grpc.max_send_message_length": -1,
+    "grpc.keepalive_time_ms": options.keepaliveMs,
+    "grpc.keepalive_timeout_ms": options.keepaliveTimeoutMs,
+    "grpc.keepalive_permit_without_calls": 1,
+  });
+  const definition: Record<string, ServiceDefinition[string]> = {};
+  const implementation: UntypedServiceImplementation = {};
+  for (const method of guarded.desc.methods) {
+    const impl = (guarded.impl as unknown as Record<string, Impl>)[method.localName] as Impl;
+    definition[method.name] = {
+      path: `/${guarded.desc.typeName}/${method.name}`,
+      requestStream: false,
+      responseStream: method.methodKind === "server_streaming",
+      // Bytes pass: decoding has its own errors, encoding its own cache.
+      requestSerialize: asBuffer,
+      requestDeserialize: (bytes) => bytes,
+      responseSerialize: asBuffer,
+      responseDeserialize: (bytes) => bytes,
+    };
+    implementation[method.name] =
+      method.methodKind === "server_streaming"
+        ? streaming(guarded, method as DescMethodServerStreaming, impl, options)
+        : unary(guarded, method as DescMethodUnary, impl);
+  }
+  server.addService(definition, implementation);
+  return server;
+}
+
+/** Binds the server; answers the port. */
+export function listenGrpc(server: Server, address: string, credentials: ServerCredentials): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  server.bindAsync(address, credentials, (error, port) => (error === null ? resolve(port) : reject(error)));
+  return promise;
+}
+
+function unary(guarded: AnyGuarded, method: DescMethodUnary, impl: Impl): handleUnaryCall<Buffer, Buffer> {
+  return (call, callback) => {
+    const context = contextOf(guarded, method, call);
+    const answer = async (): Promise<Buffer> => {
+      await guarded.admit(context);
+      const result = await impl(decode(method, call.request), context);
+      return asBuffer(wireBytes(method.output, create(method.output, result as never)));
+    };
+    const reply = async (): Promise<void> => {
+      const outcome = await answer().then(
+        (bytes) => ({ bytes, error: null }),
+        (error: unknown) => ({ bytes: null, error: statusOf(error) }),
+      );
+      sendHeaders(call, context);
+      callback(outcome.error, outcome.bytes);
+      context.end();
+    };
+    void reply();
+  };
+}
