@@ -1,0 +1,140 @@
+/** Calls by grpc-js and the generated schemas. */
+import { type DescMethod, fromBinary, fromJson, type JsonObject, type JsonValue, toBinary, toJson } from "@bufbuild/protobuf";
+import { anyUnpack } from "@bufbuild/protobuf/wkt";
+import { type CallOptions as GrpcCallOptions, Client, type ClientReadableStream, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
+import { BadRequestSchema, ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.ts";
+import { StatusSchema } from "../../../gen/google/rpc/status_pb.ts";
+import { A2AService, type StreamResponse } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
+import { CallFailed, type Caller, type CallOptions, type Failure, type Headers, type Reply, requestHeaders, type Stream } from "./caller.ts";
+
+const identity = (bytes: Buffer): Buffer => bytes;
+
+/** What {@link GrpcCaller} alone takes. */
+export interface GrpcOptions extends CallOptions {
+  /** The caller's own deadline, in milliseconds from now. */
+  readonly deadlineMs?: number;
+}
+
+export class GrpcCaller implements Caller {
+  readonly binding = "grpc";
+  readonly #client: Client;
+
+  constructor(port: number) {
+    this.#client = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), { "grpc.max_receive_message_length": -1 });
+  }
+
+  unary(method: string, request: JsonObject = {}, options: GrpcOptions = {}): Promise<Reply> {
+    const desc = methodOf(method);
+    return this.unaryBytes(method, encode(desc, request, options), options).then(({ bytes, headers }) => ({
+      message: toJson(desc.output, fromBinary(desc.output, bytes)) as JsonObject,
+      headers,
+    }));
+  }
+
+  /** A call with any bytes as its request. */
+  unaryBytes(method: string, request: Uint8Array, options: GrpcOptions = {}): Promise<{ bytes: Buffer; headers: Headers }> {
+    const { promise, resolve, reject } = Promise.withResolvers<{ bytes: Buffer; headers: Headers }>();
+    let headers: Headers = new Map();
+    const call = this.#client.makeUnaryRequest(
+      pathOf(method),
+      identity,
+      identity,
+      Buffer.from(request),
+      metadataOf(options),
+      grpcOptions(options),
+      (error, bytes) => (error === null ? resolve({ bytes: bytes as Buffer, headers }) : reject(failed(error, headers))),
+    );
+    call.on("metadata", (metadata) => (headers = headersOf(metadata)));
+    const cancel = (): void => call.cancel();
+    options.signal?.addEventListener("abort", cancel);
+    return promise.finally(() => options.signal?.removeEventListener("abort", cancel));
+  }
+
+  stream(method: string, request: JsonObject = {}, options: GrpcOptions = {}): Stream {
+    const desc = methodOf(method);
+    const call = this.#client.makeServerStreamRequest(
+      pathOf(method),
+      identity,
+      identity,
+      Buffer.from(encode(desc, request, options)),
+      metadataOf(options),
+      grpcOptions(options),
+    );
+    return grpcStream(desc, call, options);
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+}
+
+function grpcStream(desc: DescMethod, call: ClientReadableStream<Buffer>, { signal }: CallOptions): Stream {
+  let headers: Headers = new Map();
+  const opened = Promise.withResolvers<Headers>();
+  opened.promise.catch(() => undefined);
+  call.on("metadata", (metadata) => {
+    headers = headersOf(metadata);
+    opened.resolve(headers);
+  });
+  signal?.addEventListener("abort", () => call.cancel(), { once: true });
+  async function* read(): AsyncGenerator<StreamResponse, undefined> {
+    try {
+      for await (const bytes of call) yield fromBinary(desc.output, bytes as Buffer) as StreamResponse;
+    } catch (error) {
+      const failure = failed(error as ServiceError, headers);
+      opened.reject(failure);
+      throw failure;
+    }
+  }
+  return Object.assign(read(), { headers: opened.promise, leave: () => call.cancel() });
+}
+
+/** The failure that a gRPC status tells. */
+function failed(error: ServiceError, headers: Headers): CallFailed {
+  return new CallFailed(failureOf(error), headers);
+}
+
+function failureOf(error: ServiceError): Failure {
+  const [raw] = error.metadata?.get("grpc-status-details-bin") ?? [];
+  const details = raw === undefined ? [] : fromBinary(StatusSchema, raw as Buffer).details;
+  const [info] = details.flatMap((any) => anyUnpack(any, ErrorInfoSchema) ?? []);
+  const [bad] = details.flatMap((any) => anyUnpack(any, BadRequestSchema) ?? []);
+  return {
+    reason: info?.reason,
+    domain: info?.domain,
+    metadata: info?.metadata ?? {},
+    violations: bad?.fieldViolations.map(({ field }) => field) ?? [],
+    code: error.code,
+    httpStatus: undefined,
+    message: error.details,
+  };
+}
+
+function methodOf(name: string): DescMethod {
+  const method = A2AService.methods.find((one) => one.name === name);
+  if (method === undefined) throw new TypeError(`no method ${name}`);
+  return method;
+}
+
+function pathOf(method: string): string {
+  return `/${A2AService.typeName}/${method}`;
+}
+
+function encode(desc: DescMethod, request: JsonObject, { pathTenant }: CallOptions): Uint8Array {
+  const json: JsonValue = pathTenant === undefined ? request : { ...request, tenant: pathTenant };
+  return toBinary(desc.input, fromJson(desc.input, json, { ignoreUnknownFields: true }));
+}
+
+function metadataOf(options: CallOptions): Metadata {
+  const metadata = new Metadata();
+  for (const [name, value] of requestHeaders(options)) metadata.set(name, value);
+  return metadata;
+}
+
+function grpcOptions({ deadlineMs }: GrpcOptions): GrpcCallOptions {
+  return deadlineMs === undefined ? {} : { deadline: Date.now() + deadlineMs };
+}
+
+function headersOf(metadata: Metadata): Headers {
+  return new Map(Object.entries(metadata.getMap()).map(([name, value]) => [name, String(value)]));
+}
