@@ -33,10 +33,12 @@ export class HttpClient {
   /** Sends a request; resolves with the head of its reply. */
   open({ method, target, headers = [], body, signal }: HttpRequest): Promise<IncomingMessage> {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-    const request = httpRequest({ host: "127.0.0.1", port: this.#port, agent: this.#agent, method, path: target, ...(signal && { signal }) });
+    const request = httpRequest({ host: "127.0.0.1", port: this.#port, agent: this.#agent, method, path: target });
     for (const [name, value] of headers) request.appendHeader(name, value);
     // Whoever reads the response sees its errors; a stream that was left is read by nobody.
     request.once("response", (response) => resolve(response.on("error", () => undefined))).on("error", reject);
+    // Without an error of its own: node:http may have handed the socket back already, where nobody listens.
+    signal?.addEventListener("abort", () => request.destroy(), { once: true });
     request.end(body);
     return promise;
   }
