@@ -50,6 +50,7 @@ const TABLE: Readonly<Record<Reason, Row>> = {
   INVALID_ARGUMENT: call(Code.InvalidArgument, 400, -32602),
   UNAUTHENTICATED: transport(Code.Unauthenticated, 401, -31401),
   PERMISSION_DENIED: transport(Code.PermissionDenied, 403, -31403),
+  TENANT_NOT_FOUND: call(Code.NotFound, 404, -31404),
   MESSAGE_TOO_LARGE: transport(Code.ResourceExhausted, 413, -31413),
   RESOURCE_EXHAUSTED: transport(Code.ResourceExhausted, 429, -31429),
   STORE_UNAVAILABLE: transport(Code.Unavailable, 503, -32603),

@@ -26,6 +26,11 @@ export interface GuardedService<S extends DescService> {
    * bodies are judged; a method calls it for the binding that did not.
    */
   readonly admit: (context: HandlerContext) => Promise<void>;
+  /**
+   * Checks version and extensions. A binding that reads ProtoJSON calls it before it judges the fields: what they mean hangs on the
+   * version. A method calls it for the binding that did not.
+   */
+  readonly agree: (context: HandlerContext) => void;
 }
 
 type Method = (request: unknown, context: HandlerContext) => unknown;
@@ -41,17 +46,23 @@ export function guard<S extends DescService>(desc: S, impl: ServiceImpl<S>, opti
     }
     context.values.set(principalKey, verdict);
   };
-  const before = async (context: HandlerContext): Promise<void> => {
-    await admit(context);
+  const agreed = new WeakSet<HandlerContext>();
+  const agree = (context: HandlerContext): void => {
+    if (agreed.has(context)) return;
     checkVersion(context.requestHeader, context.url, options.assumeVersion);
     const active = activeExtensions(options.card, requestedExtensions(context.requestHeader));
+    agreed.add(context);
     if (active.size === 0) return;
     context.values.set(extensionsKey, active);
     context.responseHeader.set(EXTENSIONS_HEADER, [...active].join(", "));
   };
+  const before = async (context: HandlerContext): Promise<void> => {
+    await admit(context);
+    agree(context);
+  };
   const methods = impl as Record<string, Method>;
   const guarded = Object.fromEntries(desc.methods.map((method) => [method.localName, guardMethod(method, methods, before)]));
-  return { desc, impl: guarded as ServiceImpl<S>, admit };
+  return { desc, impl: guarded as ServiceImpl<S>, admit, agree };
 }
 
 function guardMethod(method: DescMethod, methods: Record<string, Method>, before: (context: HandlerContext) => Promise<void>): Method {

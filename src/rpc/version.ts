@@ -14,12 +14,12 @@ export const VERSION_HEADER = "a2a-version";
 export function checkVersion(headers: Headers, url: string, assumeVersion: string | undefined): void {
   const header = headers.get(VERSION_HEADER)?.trim();
   const query = versionInQuery(url);
-  if (header !== undefined && header !== "" && query !== undefined && query !== "" && header !== query) {
+  if (header && query && withoutPatch(header) !== withoutPatch(query)) {
     const description = `the header says ${shown(header)}, the query says ${shown(query)}`;
     throw connectError("INVALID_ARGUMENT", `A2A-Version: ${description}`, { violations: [{ field: "A2A-Version", description }] });
   }
   const asked = header || query || assumeVersion || "";
-  if (/^1\.0(\.\d+)?$/.test(asked)) return;
+  if (withoutPatch(asked) === PROTOCOL_VERSION) return;
   const hint = `send the header "A2A-Version: ${PROTOCOL_VERSION}"`;
   const message =
     asked === ""
@@ -33,6 +33,11 @@ function versionInQuery(url: string): string | undefined {
   if (at < 0) return undefined;
   for (const [name, value] of new URLSearchParams(url.slice(at + 1))) if (name.toLowerCase() === VERSION_HEADER) return value.trim();
   return undefined;
+}
+
+/** `1.0.7` as `1.0` (R-193); anything else as it is. */
+function withoutPatch(version: string): string {
+  return version.replace(/^(\d+\.\d+)\.\d+$/, "$1");
 }
 
 function shown(value: string): string {

@@ -159,6 +159,7 @@ class JsonRpcBinding {
     }
     context.method = method;
     await this.#guarded.admit(context);
+    this.#guarded.agree(context);
     const impl = (this.#guarded.impl as unknown as Record<string, Impl>)[method.localName] as Impl;
     return impl(parseJsonInput(method.input, params), context);
   }

@@ -79,6 +79,7 @@ class RestBinding {
     const { method } = match.route;
     await this.#guarded.admit(context);
     const body = await this.#body(exchange, match);
+    this.#guarded.agree(context);
     const input = transcode(match, exchange.query, body, { onConflict: "refuse" });
     const impl = (this.#guarded.impl as unknown as Record<string, Impl>)[method.localName] as Impl;
     const result = await impl(input, context);
