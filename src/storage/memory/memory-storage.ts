@@ -259,6 +259,7 @@ export class MemoryStorage implements Storage {
     });
     if (task.terminal) this.#leases.end(task);
     task.publish();
+    this.#retention.makeRoom((other) => this.#remove(other), task);
     return entries;
   }
 

@@ -34,11 +34,11 @@ export class Retention {
     else if (task.interrupted) this.#interrupted.set(task, this.#now());
   }
 
-  /** Evicts tasks at rest, oldest first, until there is room for one more; false where only running ones are left. */
-  makeRoom(remove: (task: TaskRecord) => void): boolean {
+  /** Evicts tasks at rest, oldest first, until there is room again; false where only running ones, or `keep`, are left. */
+  makeRoom(remove: (task: TaskRecord) => void, keep?: TaskRecord): boolean {
     while (this.#bytes >= this.#options.maxBytes) {
       const oldest = this.#finished.keys().next().value ?? this.#interrupted.keys().next().value;
-      if (oldest === undefined) return false;
+      if (oldest === undefined || oldest === keep) return false;
       this.#forget(oldest, remove);
     }
     return true;

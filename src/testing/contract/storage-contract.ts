@@ -1,0 +1,25 @@
+/** The suite that every store passes: one function, run once per adapter. */
+import { suite } from "node:test";
+import { commandContract } from "./commands.ts";
+import type { OpenStore } from "./lab.ts";
+import { leaseContract } from "./leases.ts";
+import { listContract } from "./lists.ts";
+import { logContract } from "./log.ts";
+import { repeatContract } from "./repeats.ts";
+import { checkpointContract, retentionContract } from "./retention.ts";
+import { tailContract } from "./tails.ts";
+
+/**
+ * Registers the storage contract with `node:test`, against fresh stores that `open` gives. A store whose clock can be moved offers
+ * `advance`; for any other the suite asks for short times and waits.
+ */
+export function storageContract(name: string, open: OpenStore): void {
+  suite(`${name}: log`, () => logContract(open));
+  suite(`${name}: leases`, () => leaseContract(open));
+  suite(`${name}: commands`, () => commandContract(open));
+  suite(`${name}: lists`, () => listContract(open));
+  suite(`${name}: repeated sends`, () => repeatContract(open));
+  suite(`${name}: tails`, () => tailContract(open));
+  suite(`${name}: checkpoints`, () => checkpointContract(open));
+  suite(`${name}: retention`, () => retentionContract(open));
+}
