@@ -117,16 +117,21 @@ export async function startTask(caller: Caller, text: string, more: JsonObject =
   return taskOf(reply).id;
 }
 
-/** The failure of a call; a call that succeeds is an error. */
-export async function failureOf(call: Promise<unknown> | Stream): Promise<Failure> {
+/** The error of a call; a call that succeeds is one too. */
+export async function errorOf(call: Promise<unknown> | Stream): Promise<CallFailed> {
   try {
     if ("next" in call) await call.next();
     else await call;
   } catch (error) {
-    if (error instanceof CallFailed) return error.failure;
+    if (error instanceof CallFailed) return error;
     throw error;
   }
   return assert.fail("the call did not fail");
+}
+
+/** What the error of a call tells. */
+export async function failureOf(call: Promise<unknown> | Stream): Promise<Failure> {
+  return (await errorOf(call)).failure;
 }
 
 /** A stream's frames, and how it ended. */

@@ -1,0 +1,161 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { before, suite } from "node:test";
+import type { JsonObject } from "@bufbuild/protobuf";
+import { everywhere, failureOf, send, sharedBed, stateOf, taskOf } from "../bed.ts";
+import type { Caller } from "../callers/caller.ts";
+import { checkFailure } from "../failures.ts";
+
+async function list(caller: Caller, request: JsonObject): Promise<JsonObject & { tasks: JsonObject[] }> {
+  const { message } = await caller.unary("ListTasks", request);
+  return { ...message, tasks: (message["tasks"] ?? []) as JsonObject[] };
+}
+
+function ids({ tasks }: { readonly tasks: readonly JsonObject[] }): string[] {
+  return tasks.map(({ id }) => id as string);
+}
+
+function timeOf(task: JsonObject): string {
+  return (task["status"] as JsonObject)["timestamp"] as string;
+}
+
+suite("ListTasks", () => {
+  const bed = sharedBed();
+  const contexts = [randomUUID(), randomUUID()];
+  /** All tasks, the latest status last. */
+  const all: JsonObject[] = [];
+  before(async () => {
+    for (const text of ["complete", "input", "reject", "input", "complete", "talk"]) {
+      for (const contextId of contexts) all.push(taskOf(await bed().grpc.unary("SendMessage", send(text, { message: { contextId } }))));
+    }
+  });
+
+  const [first = "", second = ""] = contexts;
+  const filters: [name: string, request: () => JsonObject, keep: (task: JsonObject) => boolean][] = [];
+  for (const contextId of [undefined, first, second, randomUUID()]) {
+    for (const status of [undefined, "TASK_STATE_COMPLETED", "TASK_STATE_INPUT_REQUIRED", "TASK_STATE_WORKING"]) {
+      for (const since of [undefined, 0, 5, 11]) {
+        filters.push([
+          `${contextId === undefined ? "any" : "one"} context, ${status ?? "any status"}, since ${since === undefined ? "ever" : `the task ${since}`}`,
+          () => ({
+            ...(contextId !== undefined && { contextId }),
+            ...(status !== undefined && { status }),
+            ...(since !== undefined && { statusTimestampAfter: timeOf(all[since] as JsonObject) }),
+          }),
+          (task) =>
+            (contextId === undefined || task["contextId"] === contextId) &&
+            (status === undefined || stateOf(task) === status) &&
+            (since === undefined || timeOf(task) >= timeOf(all[since] as JsonObject)),
+        ]);
+      }
+    }
+  }
+
+  everywhere("answers exactly the tasks that every filter lets through, newest status first, with an exact total", bed, async (caller) => {
+    for (const [name, request, keep] of filters) {
+      const expected = all.filter(keep).toSorted(newestFirst).map(({ id }) => id);
+      const page = await list(caller, request());
+      assert.deepEqual(ids(page), expected, name);
+      assert.equal(page["totalSize"] ?? 0, expected.length, name);
+      assert.equal(page["pageSize"], 50, name);
+      assert.equal(page["nextPageToken"], undefined, name);
+    }
+    return undefined;
+  });
+
+  everywhere("pages through a list: each task once, the last page without a token", bed, async (caller) => {
+    const pages: JsonObject[] = [];
+    for (const pageSize of [1, 4, 6]) {
+      const seen: string[] = [];
+      let pageToken = "";
+      do {
+        const page = await list(caller, { contextId: first, pageSize, ...(pageToken !== "" && { pageToken }) });
+        assert.ok(page.tasks.length <= pageSize);
+        assert.equal(page["pageSize"], pageSize);
+        assert.equal(page["totalSize"], 6);
+        seen.push(...ids(page));
+        pages.push(page);
+        pageToken = (page["nextPageToken"] ?? "") as string;
+      } while (pageToken !== "");
+      assert.deepEqual(seen, all.filter(({ contextId }) => contextId === first).toSorted(newestFirst).map(({ id }) => id));
+    }
+    return pages.map(({ nextPageToken, ...page }) => [typeof nextPageToken, page]);
+  });
+
+  everywhere("shows a task that moves while a caller pages at most once", bed, async (caller) => {
+    const contextId = randomUUID();
+    const started: string[] = [];
+    for (let count = 0; count < 4; count += 1) {
+      started.push(taskOf(await caller.unary("SendMessage", send("input", { message: { contextId } }))).id);
+    }
+    const one = await list(caller, { contextId, pageSize: 2 });
+    // The oldest goes to the front; those that stay put come exactly once.
+    await caller.unary("SendMessage", send("complete", { message: { taskId: started[0] as string } }));
+    const two = await list(caller, { contextId, pageSize: 2, pageToken: one["nextPageToken"] as string });
+    const seen = [...ids(one), ...ids(two)];
+    assert.equal(new Set(seen).size, seen.length);
+    for (const id of started.slice(1)) assert.ok(seen.includes(id));
+    return undefined;
+  });
+
+  everywhere("shows artifacts only where they are asked for", bed, async (caller) => {
+    const without = await list(caller, { contextId: first });
+    assert.ok(without.tasks.every((task) => !("artifacts" in task)));
+    const off = await list(caller, { contextId: first, includeArtifacts: false });
+    assert.deepEqual(off, without);
+    const on = await list(caller, { contextId: first, includeArtifacts: true });
+    assert.equal(on.tasks.filter((task) => "artifacts" in task).length, 2);
+    for (const task of on.tasks) assert.deepEqual(task, (await caller.unary("GetTask", { id: task["id"] as string })).message);
+    return [without, on];
+  });
+
+  everywhere("refuses a page size outside of 1 to 100", bed, async (caller) => {
+    const failures = [];
+    for (const pageSize of [0, -1, 101, 2 ** 31 - 1]) {
+      failures.push(checkFailure(caller, await failureOf(caller.unary("ListTasks", { pageSize })), "INVALID_ARGUMENT", ["pageSize"]));
+    }
+    for (const pageSize of [1, 100]) assert.equal((await list(caller, { pageSize }))["pageSize"], pageSize);
+    return failures;
+  });
+
+  everywhere("refuses a token that is not its own, or of another list", bed, async (caller) => {
+    const { nextPageToken } = await list(caller, { contextId: first, pageSize: 1 });
+    const token = nextPageToken as string;
+    const tokens: JsonObject[] = [
+      { pageToken: "nonsense" },
+      { pageToken: "💥" },
+      { pageToken: `${token}x` },
+      { pageToken: token },
+      { contextId: second, pageToken: token },
+      { contextId: first, status: "TASK_STATE_COMPLETED", pageToken: token },
+      { contextId: first, statusTimestampAfter: "2020-01-01T00:00:00Z", pageToken: token },
+    ];
+    const failures = await Promise.all(tokens.map((request) => failureOf(caller.unary("ListTasks", request))));
+    return failures.map((failure) => checkFailure(caller, failure, "INVALID_ARGUMENT", ["pageToken"]));
+  });
+
+  everywhere("names every bad field at once", bed, async (caller) => {
+    const failure = await failureOf(caller.unary("ListTasks", { pageSize: 0, historyLength: -2, status: 99 }));
+    return checkFailure(caller, failure, "INVALID_ARGUMENT", ["pageSize", "historyLength", "status"]);
+  });
+
+  everywhere("takes TASK_STATE_UNSPECIFIED as no filter", bed, async (caller) => {
+    const page = await list(caller, { contextId: first, status: "TASK_STATE_UNSPECIFIED" });
+    assert.equal(page["totalSize"], 6);
+    return undefined;
+  });
+
+  everywhere("takes any number of digits in a time", bed, async (caller) => {
+    for (const statusTimestampAfter of ["2020-01-01T00:00:00Z", "2020-01-01T00:00:00.123456789Z"]) {
+      assert.equal((await list(caller, { contextId: first, statusTimestampAfter }))["totalSize"], 6);
+    }
+    const last = timeOf(all.filter(({ contextId }) => contextId === first).at(-1) as JsonObject).replace(/Z$/, "000001Z");
+    assert.equal((await list(caller, { contextId: first, statusTimestampAfter: last }))["totalSize"], undefined);
+    return undefined;
+  });
+});
+
+function newestFirst(a: JsonObject, b: JsonObject): number {
+  if (timeOf(a) !== timeOf(b)) return timeOf(a) < timeOf(b) ? 1 : -1;
+  return (a["id"] as string) < (b["id"] as string) ? 1 : -1;
+}
