@@ -71,8 +71,10 @@ const TABLE: Readonly<Record<Reason, Row>> = {
 /** The reason written into ErrorInfo where it differs from the key of the table (C-61: a media type is a media type). */
 const PUBLISHED: Partial<Record<Reason, string>> = { UNSUPPORTED_MEDIA_TYPE: "CONTENT_TYPE_NOT_SUPPORTED" };
 
-/** gRPC's details travel in a trailer; beyond this many bytes violations are cut and counted. */
+/** gRPC's details travel in a trailer, and one that is too long ends the connection; beyond this many bytes violations are cut and counted. */
 const MAX_DETAIL_BYTES = 4096;
+/** Bytes of a message and of one value of the metadata: what callers sent may stand in both. */
+const MAX_TEXT_BYTES = 512;
 
 const reasons = new WeakMap<ConnectError, Reason>();
 const retries = new WeakMap<ConnectError, number>();
@@ -87,13 +89,14 @@ export function toConnectError(error: unknown): ConnectError {
 /** Builds the ConnectError of a reason, with ErrorInfo and, where fields are named, BadRequest (R-234 to R-237). */
 export function connectError(reason: Reason, message: string, extras: ErrorFacts = {}): ConnectError {
   const row = TABLE[reason];
-  const info = { reason: PUBLISHED[reason] ?? reason, domain: row.domain, metadata: { ...extras.metadata } };
+  const metadata = Object.fromEntries(Object.entries(extras.metadata ?? {}).map(([name, value]) => [name, cut(value)]));
+  const info = { reason: PUBLISHED[reason] ?? reason, domain: row.domain, metadata };
   const details: { desc: DescMessage; value: Message }[] = [{ desc: ErrorInfoSchema, value: create(ErrorInfoSchema, info) }];
   if (extras.violations?.length) details.push({ desc: BadRequestSchema, value: badRequest(extras.violations) });
   if (extras.retryAfterMs !== undefined) {
     details.push({ desc: RetryInfoSchema, value: create(RetryInfoSchema, { retryDelay: duration(extras.retryAfterMs) }) });
   }
-  const result = new ConnectError(message, row.code, undefined, details, extras.cause);
+  const result = new ConnectError(cut(message), row.code, undefined, details, extras.cause);
   reasons.set(result, reason);
   if (extras.retryAfterMs !== undefined) retries.set(result, extras.retryAfterMs);
   return result;
@@ -105,6 +108,12 @@ export interface ErrorFacts {
   readonly violations?: readonly Violation[];
   readonly retryAfterMs?: number | undefined;
   readonly cause?: unknown;
+}
+
+function cut(text: string): string {
+  if (text.length * 3 <= MAX_TEXT_BYTES) return text;
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(MAX_TEXT_BYTES));
+  return read < text.length ? `${text.slice(0, read)}…` : text;
 }
 
 function badRequest(violations: readonly Violation[]): MessageShape<typeof BadRequestSchema> {

@@ -1,8 +1,9 @@
 /** Policy around the service: who may call, in which version, with which extensions. Every binding gets it identically. */
-import type { DescMethod, DescService } from "@bufbuild/protobuf";
+import type { DescMethod, DescService, Message } from "@bufbuild/protobuf";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { AgentCard } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { Authenticate } from "./auth/authenticate.ts";
+import { checkBinaryInput } from "./binary-input.ts";
 import { extensionsKey, principalKey } from "./call-facts.ts";
 import { connectError } from "./errors.ts";
 import { activeExtensions, EXTENSIONS_HEADER, requestedExtensions } from "./extensions.ts";
@@ -33,7 +34,7 @@ export interface GuardedService<S extends DescService> {
   readonly agree: (context: HandlerContext) => void;
 }
 
-type Method = (request: unknown, context: HandlerContext) => unknown;
+type Method = (request: Message, context: HandlerContext) => unknown;
 
 /** Wraps an implementation. The order is authenticate, version, extensions; then the method with its own checks (requirements 1.7). */
 export function guard<S extends DescService>(desc: S, impl: ServiceImpl<S>, options: PolicyOptions): GuardedService<S> {
@@ -67,7 +68,10 @@ export function guard<S extends DescService>(desc: S, impl: ServiceImpl<S>, opti
 
 function guardMethod(method: DescMethod, methods: Record<string, Method>, before: (context: HandlerContext) => Promise<void>): Method {
   // Called as a member: implementations may be classes.
-  const call = (request: unknown, context: HandlerContext): unknown => methods[method.localName]?.(request, context);
+  const call = (request: Message, context: HandlerContext): unknown => {
+    checkBinaryInput(method.input, request);
+    return methods[method.localName]?.(request, context);
+  };
   if (method.methodKind === "server_streaming") {
     return (request, context) =>
       lazyStream(async () => {
