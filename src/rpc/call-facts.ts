@@ -13,9 +13,10 @@ export const extensionsKey: ContextKey<ReadonlySet<string>> = createContextKey<R
 });
 
 /**
- * Called by the service when it has taken a stream whose first frame may be long in coming (a resumed one): the binding sends headers.
+ * Called by the service when it has taken a call whose first frame or reply may be long in coming (a resumed stream, a blocking send):
+ * a binding that can sends its headers.
  */
-export const acceptedKey: ContextKey<() => void> = createContextKey<() => void>(() => undefined, { description: "stream accepted" });
+export const acceptedKey: ContextKey<() => void> = createContextKey<() => void>(() => undefined, { description: "call accepted" });
 
 /** The principal of an authenticated call. Throws where policy was passed by. */
 export function principalOf(context: HandlerContext): Principal {

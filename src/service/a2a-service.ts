@@ -1,6 +1,6 @@
 /** The eleven operations of A2A, written once for every binding. */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { Code, ConnectError, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type {
   A2AService,
   CancelTaskRequest,
@@ -22,6 +22,7 @@ import type { Current } from "../core/snapshots.ts";
 import { isAtRest, isTerminal, stateAfter, stateOf } from "../core/task.ts";
 import { acceptedKey, principalOf } from "../rpc/call-facts.ts";
 import { lazyStream } from "../rpc/lazy-stream.ts";
+import { callEnded } from "./call-ended.ts";
 import { cancelTask } from "./cancel-task.ts";
 import { plainFrame, withHistory } from "./frames.ts";
 import { listTasks } from "./list-tasks.ts";
@@ -148,9 +149,11 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
   }
 
   /** Follows the log until the task is at rest; only a state entered after the message counts (C-38). */
-  async #untilAtRest(first: Snapshot, repeat: boolean, { signal }: HandlerContext): Promise<Task> {
+  async #untilAtRest(first: Snapshot, repeat: boolean, context: HandlerContext): Promise<Task> {
+    const { signal } = context;
     const taskId = first.task.id;
     if (repeat && isAtRest(stateOf(first.task))) return first.task;
+    context.values.get(acceptedKey)();
     const wait = this.#init.streams.open<Frame>({ ...this.#sources(), taskId, from: first.position, project: (frame) => frame, signal });
     try {
       for await (const frame of wait) {
@@ -167,8 +170,7 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
       throw error;
     }
     if (!signal.aborted) return (await this.#init.snapshots.read(taskId)).task;
-    const late = signal.reason instanceof ConnectError && signal.reason.code === Code.DeadlineExceeded;
-    throw new TaskError(late ? "DEADLINE_EXCEEDED" : "CANCELLED", "the wait has ended; the task goes on", { metadata: { taskId } });
+    throw callEnded(signal, "the wait has ended; the task goes on", taskId);
   }
 
   #follow(

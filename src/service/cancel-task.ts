@@ -7,6 +7,7 @@ import { newMark, type NewEntry } from "../core/log-entry.ts";
 import type { Scope } from "../core/scope.ts";
 import { isTerminal } from "../core/task.ts";
 import type { ServiceInit } from "./a2a-service.ts";
+import { callEnded } from "./call-ended.ts";
 import { readyStatus } from "./ready-event.ts";
 
 /** What the owner may need, beyond the grace it gives its agent, to write CANCELED. */
@@ -26,7 +27,7 @@ export async function cancelTask(init: ServiceInit, request: CancelTaskRequest, 
   const wait = streams.open({ storage, snapshots, taskId, from, project: () => undefined, signal: until });
   // The follower ends after the terminal event, or when the grace is over.
   while ((await wait.next()).done !== true);
-  if (signal.aborted) throw new TaskError("CANCELLED", "the call was given up; the cancel request stands", { metadata: { taskId } });
+  if (signal.aborted) throw callEnded(signal, "the wait has ended; the cancel request stands", taskId);
   return (await snapshots.read(taskId)).task;
 }
 

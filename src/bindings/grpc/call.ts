@@ -19,6 +19,9 @@ export function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
+/** How long before the caller's deadline a call ends here, so that its error arrives in time: at most this, and at most a tenth. */
+const DEADLINE_LEAD_MS = 50;
+
 /** The context of a call: its signal follows deadline and cancellation. */
 export function contextOf(guarded: AnyGuarded, method: DescMethod, call: Call): CallContext {
   const deadline = call.getDeadline();
@@ -30,7 +33,8 @@ export function contextOf(guarded: AnyGuarded, method: DescMethod, call: Call): 
     requestMethod: "POST",
     url: call.getPath(),
     headers: () => headersOf(call.metadata),
-    timeoutMs: Number.isFinite(left) ? left : undefined,
+    // grpc-js ends the call at the deadline itself, with a bare status.
+    timeoutMs: Number.isFinite(left) ? left - Math.min(DEADLINE_LEAD_MS, left / 10) : undefined,
   });
   call.on("cancelled", () => context.end(connectError("CANCELLED", "the caller has gone")));
   return context;

@@ -7,6 +7,7 @@ import {
   type ServiceDefinition,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
+import { acceptedKey } from "../../rpc/call-facts.ts";
 import { wireBytes } from "../../rpc/wire-cache.ts";
 import { type AnyGuarded, asBuffer, contextOf, decode, type Impl, sendHeaders, statusOf } from "./call.ts";
 import { type GrpcStreamOptions, streaming } from "./stream.ts";
@@ -62,6 +63,12 @@ export function listenGrpc(server: Server, address: string, credentials: ServerC
 function unary(guarded: AnyGuarded, method: DescMethodUnary, impl: Impl): handleUnaryCall<Buffer, Buffer> {
   return (call, callback) => {
     const context = contextOf(guarded, method, call);
+    let sent = false;
+    const open = (): void => {
+      if (!sent) sendHeaders(call, context);
+      sent = true;
+    };
+    context.values.set(acceptedKey, open);
     const answer = async (): Promise<Buffer> => {
       await guarded.admit(context);
       const result = await impl(decode(method, call.request), context);
@@ -72,7 +79,7 @@ function unary(guarded: AnyGuarded, method: DescMethodUnary, impl: Impl): handle
         (bytes) => ({ bytes, error: null }),
         (error: unknown) => ({ bytes: null, error: statusOf(error) }),
       );
-      sendHeaders(call, context);
+      open();
       callback(outcome.error, outcome.bytes);
       context.end();
     };

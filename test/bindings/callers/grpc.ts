@@ -1,7 +1,7 @@
 /** Calls by grpc-js and the generated schemas. */
 import { type DescMethod, fromBinary, fromJson, type JsonObject, type JsonValue, toBinary, toJson } from "@bufbuild/protobuf";
 import { anyUnpack } from "@bufbuild/protobuf/wkt";
-import { type CallOptions as GrpcCallOptions, Client, type ClientReadableStream, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
+import { Client, type ClientReadableStream, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { BadRequestSchema, ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.ts";
 import { StatusSchema } from "../../../gen/google/rpc/status_pb.ts";
 import { A2AService, type StreamResponse } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
@@ -11,8 +11,8 @@ const identity = (bytes: Buffer): Buffer => bytes;
 
 /** What {@link GrpcCaller} alone takes. */
 export interface GrpcOptions extends CallOptions {
-  /** The caller's own deadline, in milliseconds from now. */
-  readonly deadlineMs?: number;
+  /** Called when the initial metadata comes, which may be long before the reply. */
+  readonly onHeaders?: (headers: Headers) => void;
 }
 
 export class GrpcCaller implements Caller {
@@ -41,10 +41,12 @@ export class GrpcCaller implements Caller {
       identity,
       Buffer.from(request),
       metadataOf(options),
-      grpcOptions(options),
       (error, bytes) => (error === null ? resolve({ bytes: bytes as Buffer, headers }) : reject(failed(error, headers))),
     );
-    call.on("metadata", (metadata) => (headers = headersOf(metadata)));
+    call.on("metadata", (metadata) => {
+      headers = headersOf(metadata);
+      options.onHeaders?.(headers);
+    });
     const cancel = (): void => call.cancel();
     options.signal?.addEventListener("abort", cancel);
     return promise.finally(() => options.signal?.removeEventListener("abort", cancel));
@@ -58,7 +60,6 @@ export class GrpcCaller implements Caller {
       identity,
       Buffer.from(encode(desc, request, options)),
       metadataOf(options),
-      grpcOptions(options),
     );
     return grpcStream(desc, call, options);
   }
@@ -129,10 +130,6 @@ function metadataOf(options: CallOptions): Metadata {
   const metadata = new Metadata();
   for (const [name, value] of requestHeaders(options)) metadata.set(name, value);
   return metadata;
-}
-
-function grpcOptions({ deadlineMs }: GrpcOptions): GrpcCallOptions {
-  return deadlineMs === undefined ? {} : { deadline: Date.now() + deadlineMs };
 }
 
 function headersOf(metadata: Metadata): Headers {

@@ -1,0 +1,166 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { TaskError } from "../../../src/core/errors.ts";
+import { type Bed, brief, collect, everywhere, failureOf, nextFrame, openBed, send, sharedBed, startTask, stateOf } from "../bed.ts";
+import type { Caller, Stream } from "../callers/caller.ts";
+import { checkFailure } from "../failures.ts";
+import type { Gate } from "../scenario-agent.ts";
+import { HookedStorage } from "../hooked-storage.ts";
+
+/** A stream of a task that works and waits at a gate: its first two frames are read. */
+async function workingStream(caller: Caller, { agent }: Bed): Promise<{ stream: Stream; id: string; gate: Gate }> {
+  const gate = agent.gate();
+  const stream = caller.stream("SendStreamingMessage", send(`slow ${gate.name}`));
+  const { task } = (await nextFrame(stream)) as { task: { id: string } };
+  assert.equal(brief(await nextFrame(stream)), "status WORKING");
+  return { stream, id: task.id, gate };
+}
+
+suite("a caller that leaves", () => {
+  const bed = sharedBed();
+
+  everywhere("in mid-stream ends its stream and not the task", bed, async (caller, own) => {
+    const { stream, id, gate } = await workingStream(caller, own);
+    const turn = await gate.reached;
+    stream.leave();
+    await collect(stream).catch(() => undefined);
+    const other = caller.stream("SubscribeToTask", { id });
+    assert.equal(brief(await nextFrame(other)), "task WORKING");
+    assert.equal(turn.signal.aborted, false);
+    gate.open();
+    const { frames, end } = await collect(other);
+    assert.deepEqual([frames.map(brief), end], [["status COMPLETED"], "clean"]);
+    return frames;
+  });
+
+  everywhere("while it waits ends its wait and not the task", bed, async (caller, { agent }) => {
+    const gate = agent.gate();
+    const contextId = crypto.randomUUID();
+    const leaving = new AbortController();
+    const wait = caller.unary("SendMessage", send(`slow ${gate.name}`, { message: { contextId } }), { signal: leaving.signal });
+    const turn = await gate.reached;
+    leaving.abort();
+    await assert.rejects(wait);
+    const { message } = await caller.unary("ListTasks", { contextId });
+    const [task] = message["tasks"] as [{ id: string }];
+    const stream = caller.stream("SubscribeToTask", { id: task.id });
+    assert.equal(brief(await nextFrame(stream)), "task WORKING");
+    assert.equal(turn.signal.aborted, false);
+    gate.open();
+    return (await collect(stream)).frames;
+  });
+
+  everywhere("during its cancel leaves the cancel standing", bed, async (caller, own) => {
+    const { stream, id, gate } = await workingStream(caller, own);
+    const turn = await gate.reached;
+    const leaving = new AbortController();
+    const aborted = new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
+    const cancel = caller.unary("CancelTask", { id }, { signal: leaving.signal }).catch(() => undefined);
+    await aborted;
+    leaving.abort();
+    await cancel;
+    return (await collect(stream)).frames;
+  });
+});
+
+suite("a deadline on gRPC", () => {
+  const bed = sharedBed({ cancelGraceMs: 30_000 });
+
+  test("ends a blocking wait and not the task; the caller has the task's id by then", async () => {
+    const { grpc, agent } = bed();
+    const gate = agent.gate();
+    const failure = await failureOf(grpc.unary("SendMessage", send(`slow ${gate.name}`), { headers: { "grpc-timeout": "150m" } }));
+    const turn = await gate.reached;
+    checkFailure(grpc, failure, "DEADLINE_EXCEEDED");
+    assert.deepEqual(failure.metadata, { taskId: turn.taskId });
+    assert.equal(turn.signal.aborted, false);
+    assert.equal(stateOf((await grpc.unary("GetTask", { id: turn.taskId })).message), "TASK_STATE_WORKING");
+    gate.open();
+  });
+
+  test("ends a stream and not the task", async () => {
+    const { grpc, agent } = bed();
+    const gate = agent.gate();
+    const { frames, end } = await collect(
+      grpc.stream("SendStreamingMessage", send(`slow ${gate.name}`), { headers: { "grpc-timeout": "150m" } }),
+    );
+    assert.deepEqual(frames.map(brief), ["task SUBMITTED", "status WORKING"]);
+    assert.notEqual(end, "clean");
+    if (end !== "clean") checkFailure(grpc, end, "DEADLINE_EXCEEDED");
+    assert.equal((await gate.reached).signal.aborted, false);
+    gate.open();
+  });
+
+  test("ends the wait of a cancel, which stands", async () => {
+    const { grpc, agent } = bed();
+    const gate = agent.gate();
+    const id = await startTask(grpc, `deaf ${gate.name}`);
+    const turn = await gate.reached;
+    const failure = await failureOf(grpc.unary("CancelTask", { id }, { headers: { "grpc-timeout": "100m" } }));
+    checkFailure(grpc, failure, "DEADLINE_EXCEEDED");
+    assert.ok(turn.signal.aborted);
+    gate.open();
+  });
+
+  test("sends the task's id ahead, as soon as the task exists", async () => {
+    const { grpc, agent } = bed();
+    const gate = agent.gate();
+    const early = Promise.withResolvers<string | undefined>();
+    const reply = grpc.unary("SendMessage", send(`slow ${gate.name}`), { onHeaders: (headers) => early.resolve(headers.get("a2a-task-id")) });
+    const turn = await gate.reached;
+    // The agent still waits: the reply cannot have come.
+    assert.equal(await early.promise, turn.taskId);
+    gate.open();
+    await reply;
+  });
+});
+
+suite("a drain", () => {
+  test("ends streams and waits so that a caller knows to come back", async () => {
+    await using bed = await openBed({ drainMs: 30_000 });
+    const open = [];
+    for (const caller of bed.callers) {
+      const one = await workingStream(caller, bed);
+      const gate = bed.agent.gate();
+      const wait = failureOf(caller.unary("SendMessage", send(`slow ${gate.name}`)));
+      await gate.reached;
+      // A call of the same connection that was answered: the wait is under way.
+      await caller.unary("GetTask", { id: one.id });
+      open.push({ caller, ...one, wait, waits: gate });
+    }
+    const drained = bed.server.drain({ atOnce: true });
+    for (const { caller, stream, id, wait, waits } of open) {
+      const { frames, end } = await collect(stream);
+      assert.deepEqual(frames, []);
+      if (caller.binding === "grpc") {
+        assert.notEqual(end, "clean");
+        if (end !== "clean") assert.deepEqual([end.code, end.reason, end.metadata], [14, "STREAM_DRAINED", { taskId: id }]);
+      } else assert.equal(end, "clean");
+      const failure = await wait;
+      checkFailure(caller, failure, "SERVER_DRAINING");
+      assert.deepEqual(failure.metadata, { taskId: (await waits.reached).taskId });
+    }
+    for (const { gate, waits } of open) {
+      gate.open();
+      waits.open();
+    }
+    await drained;
+  });
+});
+
+suite("a store that goes away in mid-stream", () => {
+  test("is told in the form of each binding, after the frames that were good", async () => {
+    const storage = new HookedStorage();
+    await using bed = await openBed({ storage });
+    const open = [];
+    for (const caller of bed.callers) open.push({ caller, ...(await workingStream(caller, bed)) });
+    storage.breakTails(new TaskError("STORE_UNAVAILABLE", "the store is away", { retryAfterMs: 1000 }));
+    for (const { caller, stream } of open) {
+      const { frames, end } = await collect(stream);
+      assert.deepEqual(frames, []);
+      assert.notEqual(end, "clean");
+      if (end !== "clean") checkFailure(caller, end, "STORE_UNAVAILABLE");
+    }
+    for (const { gate } of open) gate.open();
+  });
+});
