@@ -128,12 +128,19 @@ export class Follower<T> implements AsyncIterableIterator<T>, OpenStream {
       if (ready !== undefined) return ready;
       if (this.#failure !== undefined) throw this.#takeFailure();
       this.#tail ??= this.#options.storage.tail(this.#options.taskId, this.#position, this.#abort.signal);
-      const step = await this.#tail.next();
-      if (this.#done) continue;
-      if (step.done === true) this.#stop();
-      else if (step.value.is === "gone") await this.#again();
-      else this.#turn(step.value.entries);
+      try {
+        await this.#step(await this.#tail.next());
+      } catch (error) {
+        this.fail(error);
+      }
     }
+  }
+
+  async #step(step: IteratorResult<TailStep, unknown>): Promise<void> {
+    if (this.#done) return;
+    if (step.done === true) this.#stop();
+    else if (step.value.is === "gone") await this.#again();
+    else this.#turn(step.value.entries);
   }
 
   #takeFailure(): unknown {

@@ -1,5 +1,5 @@
 /** When a fold is stored beside its log: geometrically, so that all checkpoints of a task together cost a constant factor of its log. */
-import { isRefused } from "../core/errors.ts";
+import { isRefused, TaskError } from "../core/errors.ts";
 import type { Fold } from "../core/fold.ts";
 import type { Lease, Storage } from "../core/storage.ts";
 
@@ -23,7 +23,7 @@ export class Checkpointer {
     this.#lease = lease;
   }
 
-  /** Stores a checkpoint where one is due. A refusal is no harm: the log stands without it. */
+  /** Stores a checkpoint where one is due. A refusal, a store that is away or a task that is gone is no harm: the log stands without it. */
   async after(fold: Fold, consumed: number, sealed: boolean): Promise<void> {
     const entries = fold.position.offset - this.#lastOffset;
     const bytes = fold.folded - this.#lastFolded;
@@ -35,7 +35,7 @@ export class Checkpointer {
     try {
       await this.#storage.checkpoint(this.#lease.taskId, sealed ? undefined : this.#lease, checkpoint);
     } catch (error) {
-      if (!isRefused(error, "FENCED", "STALE")) throw error;
+      if (!isRefused(error, "FENCED", "STALE") && !(error instanceof TaskError)) throw error;
       return;
     }
     this.#lastOffset = fold.position.offset;

@@ -21,6 +21,8 @@ export interface LeaseStart {
   readonly attempts: number;
   /** A cancel request waits. */
   readonly cancelRequested: boolean;
+  /** The turn that was given the command at `consumed` was cut off. Default false. */
+  readonly begun?: boolean;
 }
 
 /** What all leases of a replica share. */
@@ -44,13 +46,15 @@ export class LeasedTask {
   #cancelTimer: NodeJS.Timeout | undefined;
   #cancelAsked: boolean;
   #overflow: TaskError | undefined;
-  #handedOver = false;
+  #handingOver: Promise<void> | undefined;
 
-  constructor(context: LeaseContext, start: LeaseStart) {
+  /** `freed` is called when the task stops counting against capacity while its turn goes on. */
+  constructor(context: LeaseContext, start: LeaseStart, freed: () => void) {
     this.#context = context;
     this.#start = start;
     this.lease = start.lease;
-    this.#cancelAsked = start.cancelRequested;
+    // The fold may have seen a cancel that came after the record was read.
+    this.#cancelAsked = start.cancelRequested || start.fold.commands.some(({ command }) => command.kind.case === "cancel");
     this.#writer = new LogWriter({
       storage: context.storage,
       lease: start.lease,
@@ -58,6 +62,7 @@ export class LeasedTask {
       consumed: start.consumed,
       maxTaskBytes: context.options.maxTaskBytes,
       onCommand: (placed) => this.#command(placed),
+      onStored: () => !this.occupying && freed(),
       onClosed: (error) => this.#closed(error),
     });
     for (const placed of start.fold.commands) {
@@ -89,7 +94,7 @@ export class LeasedTask {
   /** Runs until this replica has nothing more to do with the task. Never rejects. */
   async run(): Promise<void> {
     try {
-      if (await this.#takeover()) await this.#turns();
+      if (!this.#over && (await this.#takeover())) await this.#turns();
     } catch (error) {
       this.#context.log.error({ taskId: this.lease.taskId, error }, "a lease broke off");
       this.#writer.close();
@@ -104,32 +109,47 @@ export class LeasedTask {
   }
 
   /** Gives the task to whoever takes it next: stops its events, awaits the append in flight, releases, then aborts the turn. */
-  async handOver(): Promise<void> {
-    if (this.#handedOver || this.#writer.closed) return;
-    this.#handedOver = true;
+  handOver(): Promise<void> {
+    this.#handingOver ??= this.#writer.closed ? Promise.resolve() : this.#handOver();
+    return this.#handingOver;
+  }
+
+  async #handOver(): Promise<void> {
     this.#turn?.pauseEvents();
     await this.#writer.flush();
     if (!this.#writer.closed) {
-      const atRest = isInterrupted(this.#writer.state);
-      await this.#release(atRest ? "rest" : "ready").catch(() => this.#release("ready"));
+      await this.#giveBack();
       this.#writer.close();
     }
     this.#turn?.cutOff("draining");
   }
 
+  /** This replica has nothing more to say on the task. */
+  get #over(): boolean {
+    return this.#handingOver !== undefined || this.#writer.closed;
+  }
+
+  async #giveBack(): Promise<void> {
+    try {
+      if (!isInterrupted(this.#writer.state) || !(await this.#rest())) await this.#release("ready");
+    } catch (error) {
+      // Fenced, or the store is away: the lease runs out by itself.
+      this.#context.log.warn({ taskId: this.lease.taskId, error }, "the lease could not be given back");
+    }
+  }
+
   /** The rules for a lease that another replica may have held (DESIGN 5, Takeover). Answers whether there is a turn to run. */
   async #takeover(): Promise<boolean> {
-    const { attempts } = this.#start;
+    const { attempts, begun = false } = this.#start;
     const { agent, options } = this.#context;
     if (this.#cancelAsked) {
       await this.#end(TaskState.CANCELED);
       return false;
     }
     if (isInterrupted(this.#writer.state) && this.#commands.length === 0) {
-      await this.#release("rest").catch(() => this.hint());
-      return this.#commands.length > 0;
+      return !(await this.#rest());
     }
-    if (attempts <= 1) return true;
+    if (attempts <= 1 && !begun) return true;
     if (agent.resumable === true && attempts <= options.maxAttempts) return true;
     const cause =
       agent.resumable === true ? `it was cut off ${attempts - 1} times` : "the replica that ran it went away, and this agent cannot resume";
@@ -138,70 +158,81 @@ export class LeasedTask {
   }
 
   async #turns(): Promise<void> {
-    let resumed = this.#start.attempts > 1;
+    const { attempts, begun = false } = this.#start;
+    let input = this.#firstInput(begun);
+    let [attempt, resumed] = [Math.max(1, attempts), attempts > 1 || begun];
     for (;;) {
-      const input = this.#nextInput(resumed);
+      if (this.#over) return;
+      if (this.#cancelAsked) return this.#end(TaskState.CANCELED);
       if (input === undefined) return this.#end(TaskState.FAILED, "the task has no message to work on");
       this.#writer.consumed = Math.max(this.#writer.consumed, input.offset);
-      const end = await this.#runTurn(input, resumed);
-      resumed = false;
-      if (end === "settled" || this.#writer.closed) return;
+      const end = await this.#runTurn(input, attempt, resumed);
+      if (end === "settled" || this.#over) return;
       if (this.#overflow !== undefined) return this.#end(TaskState.FAILED, this.#overflow.message);
-      if (this.#cancelAsked) return this.#end(TaskState.CANCELED);
-      if (await this.#settle()) return;
+      if (!this.#cancelAsked && (await this.#settle())) return;
+      input = this.#commands.shift();
+      [attempt, resumed] = [1, false];
     }
   }
 
-  async #runTurn(input: Placed, resumed: boolean): Promise<"settled" | "returned"> {
+  async #runTurn(input: Placed, attempt: number, resumed: boolean): Promise<"settled" | "returned"> {
     const { agent, options, log } = this.#context;
     this.#turn = new TurnRun({
       agent,
       writer: this.#writer,
       input,
-      attempt: Math.max(1, this.#start.attempts),
+      attempt,
       resumed,
       workingAfterMs: options.workingAfterMs,
       next: (signal) => this.#nextMessage(signal),
       log,
     });
-    if (this.#cancelAsked) this.#abortTurn();
     const end = await this.#turn.run();
     this.#turn = undefined;
+    this.#awaiting?.();
     return end;
   }
 
   /** The turn returned. At rest: give the lease back. Otherwise it is COMPLETED. False where a command waits: another turn follows. */
   async #settle(): Promise<boolean> {
-    if (isInterrupted(this.#writer.state)) {
-      try {
-        await this.#release("rest");
-        this.#writer.close();
-        return true;
-      } catch (error) {
-        if (!isRefused(error, "PENDING")) throw error;
-      }
-    } else if (this.#commands.length === 0) {
-      const completed = this.#status(TaskState.COMPLETED);
-      if (await this.#writer.pushUnlessPending(completed)) return true;
-    }
-    // The command may be known to the store only.
-    if (this.#commands.length === 0 && !this.#cancelAsked) {
-      this.#writer.hint();
-      await this.#writer.flush();
-    }
-    if (!this.#cancelAsked) return false;
-    await this.#end(TaskState.CANCELED);
-    return true;
+    if (isInterrupted(this.#writer.state)) return this.#rest();
+    if (this.#commands.length > 0) return false;
+    if (await this.#writer.pushUnlessPending(this.#status(TaskState.COMPLETED))) return true;
+    await this.#catchUp();
+    return false;
   }
 
-  #nextInput(resumed: boolean): Placed | undefined {
+  /** Gives the lease of a task at rest back. False where a command waits; it is known then. */
+  async #rest(): Promise<boolean> {
+    try {
+      await this.#release("rest");
+      this.#writer.close();
+      return true;
+    } catch (error) {
+      if (!isRefused(error, "PENDING")) throw error;
+      await this.#catchUp();
+      return false;
+    }
+  }
+
+  /** Learns of a command that so far only the store knows. */
+  async #catchUp(): Promise<void> {
+    if (this.#commands.length > 0 || this.#cancelAsked) return;
+    this.#writer.hint();
+    await this.#writer.flush();
+  }
+
+  /** The command that an earlier owner's turn had been given, or the next one. */
+  #firstInput(begun: boolean): Placed | undefined {
     const { fold, consumed } = this.#writer;
-    const given = resumed ? fold.commands.find(({ offset }) => offset === consumed) : undefined;
+    const given = begun ? fold.commands.find(({ offset }) => offset === consumed) : undefined;
     return given ?? this.#commands.shift() ?? fold.commands.findLast(({ command }) => messageOf(command) !== undefined);
   }
 
   async #nextMessage(signal: AbortSignal): Promise<Message | undefined> {
-    while (!signal.aborted) {
+    // What a turn has left waiting must not take a message from the next one.
+    const turn = this.#turn;
+    while (!signal.aborted && this.#turn === turn) {
       const placed = this.#commands.shift();
       if (placed !== undefined) {
         this.#writer.consumed = Math.max(this.#writer.consumed, placed.offset);
@@ -229,6 +260,7 @@ export class LeasedTask {
   }
 
   #abortTurn(): void {
+    // Between two turns there is nothing to wait for.
     if (this.#turn === undefined) return;
     this.#turn.abort("canceled");
     this.#cancelTimer = setTimeout(() => this.#turn?.cutOff("canceled"), this.#context.options.cancelGraceMs);

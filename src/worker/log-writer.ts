@@ -27,6 +27,8 @@ export interface LogWriterInit {
   readonly maxTaskBytes: number;
   /** A command that the fold has just passed. */
   readonly onCommand: (placed: Placed) => void;
+  /** A batch is in the log and in the fold. */
+  readonly onStored: () => void;
   /** The lease is lost, the log is sealed, or the task went over its bound: nothing more can be written. */
   readonly onClosed: (error: unknown) => void;
 }
@@ -58,6 +60,7 @@ export class LogWriter {
   readonly #init: LogWriterInit;
   readonly #checkpointer: Checkpointer;
   #pending: Pending[] = [];
+  #inFlight: readonly Pending[] = [];
   #pendingBytes = 0;
   #state: TaskState;
   #statusTime: number;
@@ -120,7 +123,7 @@ export class LogWriter {
   /** Pushes an event that is refused where a command waits, and flushes; false where it was refused. */
   async pushUnlessPending(event: StreamResponse): Promise<boolean> {
     this.#refusedPending = false;
-    await this.push(event, { unlessPending: true });
+    await this.push(event, { unlessPending: true, unbounded: true });
     await this.flush();
     return !this.#refusedPending;
   }
@@ -172,7 +175,8 @@ export class LogWriter {
       for (const entry of step.entries) {
         fold.add(entry);
         this.#statusTime = Math.max(this.#statusTime, statusTimeOf(fold.task));
-        if (!this.#pending.some(({ event }) => stateAfter(event) !== undefined)) this.#state = stateOf(fold.task);
+        const changes = [...this.#inFlight, ...this.#pending].some(({ event }) => stateAfter(event) !== undefined);
+        if (!changes) this.#state = stateOf(fold.task);
         if (entry.kind === "command") this.#init.onCommand({ offset: entry.offset, command: entry.command });
       }
     }
@@ -182,7 +186,16 @@ export class LogWriter {
     const items = this.#nextBatch();
     if (items.length === 0) return this.#overflow();
     this.#release();
-    const { storage, fold, lease } = this.#init;
+    this.#inFlight = items;
+    try {
+      await this.#store(items);
+    } finally {
+      this.#inFlight = [];
+    }
+  }
+
+  async #store(items: readonly Pending[]): Promise<void> {
+    const { storage, fold, lease, onStored } = this.#init;
     for (;;) {
       try {
         const batch = this.#batch(items);
@@ -200,6 +213,7 @@ export class LogWriter {
         await this.#retrying(() => this.#catchUp());
       }
     }
+    onStored();
     const sealed = isTerminal(stateOf(fold.task));
     await this.#checkpointer.after(fold, this.consumed, sealed);
     if (sealed) this.close();
@@ -257,6 +271,7 @@ export class LogWriter {
     this.#pending = [];
     this.#pendingBytes = 0;
     this.#state = stateOf(this.#init.fold.task);
+    this.#release();
     this.#init.onClosed(new TaskError("RESOURCE_EXHAUSTED", `the task would be larger than ${maxTaskBytes} bytes`));
   }
 

@@ -7,7 +7,7 @@ import { TaskError } from "../core/errors.ts";
 import type { AgentEvent } from "../core/events.ts";
 import type { Placed } from "../core/fold.ts";
 import { ANONYMOUS } from "../core/scope.ts";
-import { isTerminal } from "../core/task.ts";
+import { isInterrupted, isTerminal } from "../core/task.ts";
 import type { Log } from "../core/telemetry.ts";
 import { announceArtifact, completeEvent, statusEvent } from "./agent-response.ts";
 import { type LogWriter, WriterClosed } from "./log-writer.ts";
@@ -54,6 +54,8 @@ export class TurnRun {
   /** Runs until the agent has returned, thrown, ended the task, or was cut off. Never rejects. */
   async run(): Promise<TurnEnd> {
     const { writer, workingAfterMs } = this.#init;
+    // Its message came before the interruption, which is answered by it.
+    if (isInterrupted(writer.state)) void writer.push(this.status(TaskState.WORKING));
     const working = setTimeout(() => this.#pushWorking(), workingAfterMs);
     void this.#consume();
     await this.#end.promise;
@@ -107,8 +109,9 @@ export class TurnRun {
         slice = performance.now();
       }
     } catch (error) {
-      if (!this.#over && !(error instanceof WriterClosed)) this.#threw = { error };
       this.#leave();
+      if (this.#over) return;
+      if (!(error instanceof WriterClosed)) this.#threw = { error };
     }
     this.#end.resolve();
   }

@@ -75,18 +75,25 @@ export class Worker {
 
   /** Runs a lease that a create or a command gave to this replica. The turn begins after the caller's first frame is out. */
   adopt(start: LeaseStart): void {
-    const task = new LeasedTask(this.#init, start);
+    const task = new LeasedTask(this.#init, start, () => this.wake());
+    // An older lease of this replica on the same task is lost, and would not be renewed any more.
+    this.#tasks.get(start.lease.taskId)?.renewed({ is: "fenced" });
     this.#tasks.set(start.lease.taskId, task);
+    const run = this.#work(task).finally(() => {
+      if (this.#tasks.get(start.lease.taskId) === task) this.#tasks.delete(start.lease.taskId);
+      this.#runs.delete(run);
+      this.wake();
+    });
+    this.#runs.add(run);
+  }
+
+  async #work(task: LeasedTask): Promise<void> {
+    // Reserved before the drain began: another replica runs it.
+    if (this.#state !== "serving") return task.handOver();
     const { promise, resolve } = Promise.withResolvers<void>();
     setImmediate(resolve);
-    const run = promise
-      .then(() => task.run())
-      .finally(() => {
-        if (this.#tasks.get(start.lease.taskId) === task) this.#tasks.delete(start.lease.taskId);
-        this.#runs.delete(run);
-        this.wake();
-      });
-    this.#runs.add(run);
+    await promise;
+    await task.run();
   }
 
   /** Something may wait in `ready`. */
@@ -111,7 +118,9 @@ export class Worker {
     this.#state = "draining";
     await this.#taking;
     await Promise.all([...this.#tasks.values()].filter(({ movable }) => movable).map((task) => task.handOver()));
-    await Promise.race([Promise.all(this.#runs), pause(this.#init.options.drainMs, skip)]);
+    const finished = new AbortController();
+    const until = AbortSignal.any([finished.signal, ...(skip === undefined ? [] : [skip])]);
+    await Promise.race([Promise.all(this.#runs).finally(() => finished.abort()), pause(this.#init.options.drainMs, until)]);
     await Promise.all([...this.#tasks.values()].map((task) => task.handOver()));
     this.#state = "closed";
     for (const timer of this.#timers) clearInterval(timer);
@@ -135,16 +144,22 @@ export class Worker {
       this.#takeAgain = false;
       const limit = Math.min(TAKE_LIMIT, options.capacity - this.#load());
       if (limit <= 0) return;
-      const taken = await storage.take({ token: newMark() + newMark(), replica: options.replica }, limit);
-      if (taken.length === limit) this.#takeAgain = true;
-      await Promise.all(taken.map((one) => this.#begin(one)));
+      // Reserved until they are begun: a send in the meantime must not take their places.
+      this.#reserved += limit;
+      try {
+        const taken = await storage.take({ token: newMark() + newMark(), replica: options.replica }, limit);
+        if (taken.length === limit) this.#takeAgain = true;
+        await Promise.all(taken.map((one) => this.#begin(one)));
+      } finally {
+        this.#reserved -= limit;
+      }
     }
   }
 
   async #begin({ lease, meta }: Taken): Promise<void> {
     const fold = await this.#init.snapshots.fresh(lease.taskId);
-    const { consumed, attempts } = meta;
-    this.adopt({ lease, fold, consumed, attempts, cancelRequested: meta.cancelRequested > 0 });
+    const { consumed, attempts, begun } = meta;
+    this.adopt({ lease, fold, consumed, attempts, begun, cancelRequested: meta.cancelRequested > 0 });
   }
 
   async #renew(): Promise<void> {

@@ -133,8 +133,7 @@ export class MemoryStorage implements Storage {
     const ours = request.what === "message" && task.interrupted && !owned;
     if (ours) {
       this.#leases.clear(task);
-      // What was tried before is over: the message begins a new turn.
-      task.attempts = 0;
+      task.rest();
     }
     const lease = ours && request.lease !== undefined ? this.#leases.grant(task, request.lease) : undefined;
     const entries = request.what === "message" ? [ready?.entry, request.entry] : [request.entry, ready?.entry];
@@ -254,7 +253,7 @@ export class MemoryStorage implements Storage {
       if (head === undefined) return;
       this.#index.remove(task.row);
       task.head = head;
-      if (task.interrupted) task.begun = false;
+      if (task.interrupted) task.rest();
       this.#index.add(task.row);
     });
     if (task.terminal) this.#leases.end(task);

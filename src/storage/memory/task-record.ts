@@ -62,6 +62,7 @@ export class TaskRecord {
   readonly readers = new Set<() => void>();
   #trimmed: Position = START;
   #next = 1;
+  #waking = false;
   #bytes = TASK_OVERHEAD;
 
   constructor(id: string, scope: Scope, contextId: string, head: Head) {
@@ -131,12 +132,18 @@ export class TaskRecord {
     return pushed;
   }
 
-  /** Advances `consumed`; a command that was given starts the count of attempts again. */
+  /** Advances `consumed`; a command that was given starts the count of attempts again, at its owner's own. */
   consume(consumed: number): void {
     if (consumed <= this.consumed) return;
     this.consumed = consumed;
     this.begun = true;
-    this.attempts = Math.min(this.attempts, 1);
+    this.attempts = 1;
+  }
+
+  /** What was tried is over: the next command begins anew. */
+  rest(): void {
+    this.begun = false;
+    this.attempts = 0;
   }
 
   /** The next page after a position. */
@@ -185,11 +192,19 @@ export class TaskRecord {
     }
   }
 
-  /** Wakes every reader that waits for more. */
+  /**
+   * Wakes every reader that waits for more, once per turn of the event loop: what is appended until then is read in one go, and hundreds
+   * of readers cost one wake-up each instead of one per entry.
+   */
   publish(): void {
-    const waiting = [...this.readers];
-    this.readers.clear();
-    for (const wake of waiting) wake();
+    if (this.#waking || this.readers.size === 0) return;
+    this.#waking = true;
+    setImmediate(() => {
+      this.#waking = false;
+      const waiting = [...this.readers];
+      this.readers.clear();
+      for (const wake of waiting) wake();
+    });
   }
 
   /** The first send behind a dedupe row. */
