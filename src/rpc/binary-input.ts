@@ -61,13 +61,14 @@ function check(desc: DescMessage, held: unknown, place: string, bad: Violation[]
 
 /** Protobuf hands out a Struct as plain JSON. */
 function checkJson(json: JsonValue, place: string, bad: Violation[]): void {
-  if (typeof json === "number" && !Number.isFinite(json)) bad.push({ field: place, description: "must hold no number that JSON cannot write" });
-  if (typeof json === "object" && json !== null)
-    for (const item of Object.values(json)) checkJson(item, place, bad);
+  if (typeof json === "number" && !Number.isFinite(json))
+    bad.push({ field: place, description: "must hold no number that JSON cannot write" });
+  if (typeof json === "object" && json !== null) for (const item of Object.values(json)) checkJson(item, place, bad);
 }
 
 function checkValue({ kind }: Value, place: string, bad: Violation[]): void {
-  if (kind.case === undefined) bad.push({ field: place, description: "must hold a value: null, a number, a string, a boolean, an object or an array" });
+  if (kind.case === undefined)
+    bad.push({ field: place, description: "must hold a value: null, a number, a string, a boolean, an object or an array" });
   if (kind.case === "numberValue") checkJson(kind.value, place, bad);
   if (kind.case === "structValue") for (const item of Object.values(kind.value.fields)) checkValue(item, place, bad);
   if (kind.case === "listValue") for (const item of kind.value.values) checkValue(item, place, bad);

@@ -19,6 +19,11 @@ export function share<T extends Message>(message: T, bytes?: Uint8Array, eventId
   return message;
 }
 
+/** Whether this object was said to be sent more than once. */
+export function isShared(message: Message): boolean {
+  return shared.has(message);
+}
+
 /** The proto encoding: the stored bytes untouched, where the message has them. */
 export function wireBytes<D extends DescMessage>(desc: D, message: MessageShape<D>): Uint8Array {
   const forms = shared.get(message);

@@ -50,7 +50,6 @@ export interface DrainOptions {
 }
 
 const CARD_MAX_AGE_SECONDS = 300;
-const MAX_QUEUED_MESSAGES = 16;
 const MAX_QUEUED_BYTES = 256 * 1024;
 const JSON_RPC_PATHS = ["/", "/jsonrpc", "/a2a/jsonrpc"];
 
@@ -96,7 +95,6 @@ export class RunningServer implements AsyncDisposable {
     const slow = {
       ...options,
       maxQueuedBytes: MAX_QUEUED_BYTES,
-      maxQueuedMessages: MAX_QUEUED_MESSAGES,
       egress: new Egress(options.egressBytes),
     };
     const eventStreams = new EventStreams(slow);

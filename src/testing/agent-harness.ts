@@ -134,9 +134,8 @@ export class AgentHarness implements AsyncDisposable {
   async atRest(taskId: string): Promise<Task> {
     const { signal } = this.#calls;
     const from = await this.#snapshots.read(taskId);
-    const project = (frame: Frame): TaskState | undefined =>
-      frame.is === "snapshot" ? stateOf(frame.snapshot.task) : stateAfter(frame.entry.event);
-    for await (const state of new Follower({ storage: this.storage, snapshots: this.#snapshots, taskId, from, project, signal })) {
+    const sources = { storage: this.storage, snapshots: this.#snapshots };
+    for await (const state of new Follower({ ...sources, taskId, from, project: stateOfFrame, signal })) {
       if (state !== undefined && isAtRest(state)) break;
     }
     signal.throwIfAborted();
@@ -236,6 +235,10 @@ export class TaskHandle {
   cancel(call: CallInit = {}): Promise<Task> {
     return this.#harness.cancel(this.taskId, call);
   }
+}
+
+function stateOfFrame(frame: Frame): TaskState | undefined {
+  return frame.is === "snapshot" ? stateOf(frame.snapshot.task) : stateAfter(frame.entry.event);
 }
 
 function sendRequest(message: MessageText, { metadata, acceptedOutputModes, historyLength }: CallInit): SendMessageRequest {

@@ -9,11 +9,12 @@ import {
 } from "@grpc/grpc-js";
 import { acceptedKey } from "../../rpc/call-facts.ts";
 import { wireBytes } from "../../rpc/wire-cache.ts";
+import type { WriterOptions } from "../frame-writer.ts";
 import { type AnyGuarded, asBuffer, contextOf, decode, type Impl, sendHeaders, statusOf } from "./call.ts";
-import { type GrpcStreamOptions, streaming } from "./stream.ts";
+import { streaming } from "./stream.ts";
 
 /** Bounds of the gRPC server. */
-export interface GrpcOptions extends GrpcStreamOptions {
+export interface GrpcOptions extends WriterOptions {
   /** Largest request and reply, in bytes. */
   readonly maxMessageBytes: number;
   /** Time between two HTTP/2 PINGs on an idle connection, and how long an answer may take. */

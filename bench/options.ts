@@ -1,0 +1,74 @@
+/** The command line. */
+import { parseArgs } from "node:util";
+import { type Binding, BINDINGS } from "./drivers/driver.ts";
+import { type Side, SIDES } from "./processes.ts";
+import { ROWS } from "./rows/index.ts";
+import type { Row } from "./rows/row.ts";
+
+const USAGE = `npm run bench -- [options]
+
+  --rows a,b       of: ${ROWS.map(({ name }) => name).join(", ")}
+  --bindings a,b   of: ${BINDINGS.join(", ")}
+  --only side      of: ${SIDES.join(", ")}
+  --rounds n       measurements of each side, interleaved; the median counts (default 3, with --quick 1)
+  --quick          the least that shows that every row works; its figures mean little
+  --profile dir    writes a CPU profile of every process there; the figures are then those of profiled processes`;
+
+export interface BenchOptions {
+  readonly rows: readonly Row[];
+  readonly bindings: readonly Binding[];
+  readonly sides: readonly Side[];
+  readonly rounds: number;
+  readonly quick: boolean;
+  /** Where CPU profiles go. */
+  readonly profileDir: string | undefined;
+}
+
+/** Reads the command line; prints the usage and exits where it is wrong or asks for help. */
+export function readOptions(args: readonly string[]): BenchOptions {
+  try {
+    return parse(args);
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}\n`);
+    return process.exit(2);
+  }
+}
+
+function parse(args: readonly string[]): BenchOptions {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      rows: { type: "string" },
+      bindings: { type: "string" },
+      only: { type: "string" },
+      rounds: { type: "string" },
+      profile: { type: "string" },
+      quick: { type: "boolean", default: false },
+      help: { type: "boolean", default: false },
+    },
+  });
+  if (values.help) {
+    process.stdout.write(`${USAGE}\n`);
+    process.exit(0);
+  }
+  const rounds = Number(values.rounds ?? (values.quick ? 1 : 3));
+  if (!Number.isInteger(rounds) || rounds < 1 || rounds > 100) throw new Error(`--rounds: ${values.rounds} is no number from 1 to 100`);
+  const names = ROWS.map(({ name }) => name);
+  const chosen = pick("--rows", values.rows, names);
+  return {
+    rows: ROWS.filter(({ name }) => chosen.includes(name)),
+    bindings: pick("--bindings", values.bindings, BINDINGS),
+    sides: pick("--only", values.only, SIDES),
+    rounds,
+    quick: values.quick,
+    profileDir: values.profile,
+  };
+}
+
+function pick<T extends string>(option: string, value: string | undefined, all: readonly T[]): readonly T[] {
+  if (value === undefined) return all;
+  const wanted = value.split(",");
+  const unknown = wanted.find((name) => !all.includes(name as T));
+  if (unknown !== undefined) throw new Error(`${option}: there is no ${unknown}`);
+  return all.filter((name) => wanted.includes(name));
+}

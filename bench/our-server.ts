@@ -1,0 +1,10 @@
+/** Our server with the bench agent. */
+import { serve } from "../src/index.ts";
+import { agent } from "./bench-agent.ts";
+import { ready } from "./server-process.ts";
+
+const HOST = "127.0.0.1";
+
+// Room for as many tasks at once as the rows hold.
+const { ports } = await serve({ agent, host: HOST, httpPort: 0, grpcPort: 0, opsPort: 0, dedupe: { mode: "off" }, capacity: 10_000 });
+ready({ grpc: `${HOST}:${ports.grpc}`, rest: `http://${HOST}:${ports.http}`, jsonrpc: `http://${HOST}:${ports.http}/jsonrpc` });

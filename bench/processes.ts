@@ -1,0 +1,104 @@
+/** The processes of a run: the two servers, and the one that makes the load. */
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { type Handler, link } from "./ipc.ts";
+import type { Stats, Urls } from "./server-process.ts";
+
+export const SIDES = ["ours", "js"] as const;
+export type Side = (typeof SIDES)[number];
+
+const READY_TIMEOUT_MS = 30_000;
+const STOP_TIMEOUT_MS = 5_000;
+const STDERR_KEPT = 4_000;
+
+/** A server under test. Disposing ends its process. */
+export interface ServerProcess extends AsyncDisposable {
+  readonly urls: Urls;
+  /** Memory and CPU now; with `gc` after a full garbage collection. */
+  stats(gc: boolean): Promise<Stats>;
+  /** The end of what it wrote to stderr. */
+  complaints(): string;
+}
+
+/** Starts a server and waits until it listens. `profileDir` gets its CPU profile when it ends. */
+export async function startServer(side: Side, profileDir?: string): Promise<ServerProcess> {
+  const { child, complaints, stop } = start(side === "ours" ? "our-server.ts" : "js-server.ts", profileDir);
+  const call = link(child);
+  try {
+    return {
+      urls: await readyLine(child),
+      stats: (gc) => call<Stats>("stats", { gc }),
+      complaints,
+      [Symbol.asyncDispose]: stop,
+    };
+  } catch (error) {
+    await stop();
+    throw new Error(`the ${side} server did not start: ${complaints()}`, { cause: error });
+  }
+}
+
+/** The load process. Disposing ends it. */
+export interface LoadProcess extends AsyncDisposable {
+  readonly call: <T>(name: string, params: object, timeoutMs: number) => Promise<T>;
+}
+
+/** Starts the load process; `handlers` answer what it asks. */
+export function startLoad(handlers: Readonly<Record<string, Handler>>, profileDir?: string): LoadProcess {
+  const { child, complaints, stop } = start("load.ts", profileDir);
+  const call = link(child, handlers);
+  return {
+    call: async <T>(name: string, params: object, timeoutMs: number) => {
+      const late = Promise.withResolvers<never>();
+      const timer = setTimeout(() => late.reject(new Error(`no end after ${timeoutMs} ms ${complaints()}`)), timeoutMs);
+      try {
+        return await Promise.race([call<T>(name, params), late.promise]);
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+function start(file: string, profileDir: string | undefined): { child: ChildProcess; complaints: () => string; stop: () => Promise<void> } {
+  const child = fork(fileURLToPath(new URL(file, import.meta.url)), [], {
+    execArgv: ["--expose-gc", ...(profileDir === undefined ? [] : profiling(file, profileDir))],
+    env: { ...process.env, NODE_ENV: "production" },
+    stdio: ["ignore", "pipe", "pipe", "ipc"],
+  });
+  let tail = "";
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    tail = (tail + text).slice(-STDERR_KEPT);
+  });
+  const exited = once(child, "exit");
+  const stop = async (): Promise<void> => {
+    // They exit when the channel closes; one that is too busy to notice is killed.
+    if (child.connected) child.disconnect();
+    const timer = setTimeout(() => child.kill("SIGKILL"), STOP_TIMEOUT_MS);
+    await exited;
+    clearTimeout(timer);
+  };
+  return { child, complaints: () => tail, stop };
+}
+
+function profiling(file: string, dir: string): string[] {
+  return ["--cpu-prof", `--cpu-prof-dir=${dir}`, `--cpu-prof-name=${file}-${Date.now()}.cpuprofile`];
+}
+
+async function readyLine(child: ChildProcess): Promise<Urls> {
+  if (child.stdout === null) throw new Error("no stdout");
+  const lines = createInterface({ input: child.stdout });
+  const signal = AbortSignal.any([AbortSignal.timeout(READY_TIMEOUT_MS), exitSignal(child)]);
+  for (;;) {
+    const [line] = (await once(lines, "line", { signal })) as [string];
+    if (line.startsWith("ready ")) return JSON.parse(line.slice("ready ".length)) as Urls;
+  }
+}
+
+function exitSignal(child: ChildProcess): AbortSignal {
+  const gone = new AbortController();
+  child.once("exit", (code, signal) => gone.abort(new Error(`it exited with ${signal ?? code}`)));
+  return gone.signal;
+}

@@ -1,0 +1,83 @@
+/** Many streams on one task. */
+import { madeAt } from "../agent-words.ts";
+import type { Driver } from "../drivers/driver.ts";
+import { beginTask, completeWith, FRAMES_AROUND, subscribeMany } from "./task-stream.ts";
+import { type Measured, type Row, type RowContext, sample } from "./row.ts";
+
+const STREAMS = 500;
+const STREAMS_PER_CONNECTION = 50;
+
+export const fanOut: Row = {
+  name: "fan-out",
+  metrics: [
+    {
+      key: "rate",
+      title: "500 streams on one task, as fast as it goes",
+      unit: "events/s",
+      aim: () => ({ kind: "ratio-at-least", value: 3 }),
+    },
+  ],
+  async run(context) {
+    const streams = context.quick ? 50 : STREAMS;
+    const driver = context.open(Math.ceil(streams / STREAMS_PER_CONNECTION));
+    await deliver(context, driver, { streams, events: 20, delay: 0 });
+    const { delivered, cost } = await deliver(context, driver, { streams, events: context.quick ? 50 : 300, delay: 0 });
+    return { rate: sample(delivered / cost.seconds, cost) };
+  },
+};
+
+export const paced: Row = {
+  name: "paced",
+  metrics: [
+    {
+      key: "cpu",
+      title: "500 streams, 100 events/s: server CPU",
+      unit: "µs/event",
+      aim: (binding) => ({ kind: "ratio-at-most", value: binding === "grpc" ? 0.55 : 0.75 }),
+    },
+    { key: "pace", title: "500 streams, 100 events/s: pace kept", unit: "events/s" },
+  ],
+  async run(context) {
+    const streams = context.quick ? 50 : STREAMS;
+    const events = context.quick ? 50 : 400;
+    const driver = context.open(Math.ceil(streams / STREAMS_PER_CONNECTION));
+    await deliver(context, driver, { streams, events: context.quick ? 10 : 50, delay: 10 });
+    const { delivered, cost } = await deliver(context, driver, { streams, events, delay: 10 });
+    return { cpu: sample(cost.serverCpu / delivered, cost), pace: sample(events / cost.seconds, cost) };
+  },
+};
+
+interface Delivery {
+  readonly delivered: number;
+  /** From the making of the first event to the arrival of the last; CPU from before the first event on. */
+  readonly cost: Omit<Measured<unknown>, "result">;
+}
+
+interface Shape {
+  readonly streams: number;
+  readonly events: number;
+  readonly delay: number;
+}
+
+/** Opens all streams while the agent waits, then lets it emit; every event must reach every stream. */
+async function deliver(context: RowContext, driver: Driver, { streams, events, delay }: Shape): Promise<Delivery> {
+  const start = context.quick ? 400 : 2_000;
+  let begun: bigint | undefined;
+  const task = await beginTask(driver, `events=${events} bytes=100 kind=artifact start=${start} delay=${delay}`, (frame, index) => {
+    if (index === 2) begun = madeAt(frame);
+  });
+  const subscribed = await subscribeMany(driver, task.id, streams - 1);
+
+  const { serverCpu, loadCpu } = await context.measure(async () => {
+    // The first frames must all be in before the first event: a later one would carry events inside its Task.
+    if (begun !== undefined) throw new Error(`attaching ${streams} streams took longer than ${start} ms`);
+    const whole = events + FRAMES_AROUND;
+    await Promise.all([
+      completeWith(driver, task.call, whole),
+      // Without the working event, which their first frame holds already.
+      ...subscribed.map((call) => completeWith(driver, call, whole - 1)),
+    ]);
+  });
+  const seconds = Number(process.hrtime.bigint() - (begun as bigint)) / 1e9;
+  return { delivered: events * streams, cost: { seconds, serverCpu, loadCpu } };
+}

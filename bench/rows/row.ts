@@ -1,0 +1,58 @@
+/** What a row of the benchmark is. A row runs in the load process; its metrics are judged and printed in the main one. */
+import type { Binding, Driver } from "../drivers/driver.ts";
+import type { Stats } from "../server-process.ts";
+
+export interface Row {
+  readonly name: string;
+  readonly metrics: readonly Metric[];
+  /** Whether each measurement needs a server that has served nothing before. Default false. */
+  readonly fresh?: boolean;
+  /** Measures once and answers a sample per metric key. */
+  run(context: RowContext): Promise<Readonly<Record<string, Sample>>>;
+}
+
+export interface Metric {
+  readonly key: string;
+  readonly title: string;
+  readonly unit: string;
+  /** What ours is to reach; undefined where the figure only explains another. */
+  aim?(binding: Binding): Aim | undefined;
+}
+
+/** At least or at most so many times the figure of js, or at most this figure. */
+export type Aim =
+  | { readonly kind: "ratio-at-least"; readonly value: number }
+  | { readonly kind: "ratio-at-most"; readonly value: number }
+  | { readonly kind: "at-most"; readonly value: number };
+
+/** One figure, with the share of a core that each process took meanwhile. A load process near 1 is itself the limit. */
+export interface Sample {
+  readonly value: number;
+  readonly serverShare?: number;
+  readonly loadShare?: number;
+}
+
+export interface RowContext {
+  readonly binding: Binding;
+  /** Whether to do the least that shows that the row works. */
+  readonly quick: boolean;
+  /** Opens connections, closed when the row ends. gRPC spreads calls over `connections`. */
+  readonly open: (connections: number) => Driver;
+  /** Memory and CPU of the server. */
+  readonly stats: (gc: boolean) => Promise<Stats>;
+  /** Runs `work` and says how long it took and what both processes spent. */
+  readonly measure: <T>(work: () => Promise<T>) => Promise<Measured<T>>;
+}
+
+export interface Measured<T> {
+  readonly result: T;
+  readonly seconds: number;
+  /** CPU in microseconds. */
+  readonly serverCpu: number;
+  readonly loadCpu: number;
+}
+
+/** A sample of a measured stretch; `seconds` where the figure covers only a part of it. */
+export function sample(value: number, { seconds, serverCpu, loadCpu }: Omit<Measured<unknown>, "result">): Sample {
+  return { value, serverShare: serverCpu / seconds / 1e6, loadShare: loadCpu / seconds / 1e6 };
+}

@@ -1,0 +1,27 @@
+/** Streaming sends of tasks with three events. */
+import { completeWith, FRAMES_AROUND } from "./task-stream.ts";
+import { repeat } from "./repeat.ts";
+import { type Row, sample } from "./row.ts";
+
+const EVENTS = 3;
+
+export const shortSends: Row = {
+  name: "short-sends",
+  metrics: [
+    {
+      key: "many",
+      title: "short sends, 32 at once",
+      unit: "sends/s",
+      aim: (binding) => ({ kind: "ratio-at-least", value: binding === "grpc" ? 1.6 : 2 }),
+    },
+    { key: "one", title: "short sends, one at a time", unit: "sends/s", aim: () => ({ kind: "ratio-at-least", value: 1 }) },
+  ],
+  async run({ open, measure, quick }) {
+    const driver = open(4);
+    const send = (): Promise<void> => completeWith(driver, driver.send(`events=${EVENTS} kind=artifact`), EVENTS + FRAMES_AROUND);
+    await repeat({ workers: 32, ms: quick ? 150 : 1_000 }, send);
+    const many = await measure(() => repeat({ workers: 32, ms: quick ? 300 : 2_000 }, send));
+    const one = await measure(() => repeat({ workers: 1, ms: quick ? 200 : 2_000 }, send));
+    return { many: sample(many.result / many.seconds, many), one: sample(one.result / one.seconds, one) };
+  },
+};

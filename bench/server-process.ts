@@ -1,0 +1,41 @@
+/** What both server processes have in common: the ready line, and answers about memory and CPU. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { link } from "./ipc.ts";
+
+/** Where a server listens. */
+export interface Urls {
+  /** `host:port` of gRPC without TLS. */
+  readonly grpc: string;
+  /** Base URL of HTTP+JSON. */
+  readonly rest: string;
+  /** URL that takes JSON-RPC. */
+  readonly jsonrpc: string;
+}
+
+/** Use of memory in bytes, and of CPU since the process began in microseconds. */
+export interface Stats {
+  readonly rss: number;
+  readonly heapUsed: number;
+  readonly cpu: number;
+}
+
+/** Says on one line where the server listens, then serves statistics until the parent goes. */
+export function ready(urls: Urls): void {
+  link(process, { stats: ({ gc }: { gc: boolean }) => stats(gc) });
+  process.once("disconnect", () => process.exit(0));
+  process.stdout.write(`ready ${JSON.stringify(urls)}\n`);
+}
+
+async function stats(gc: boolean): Promise<Stats> {
+  if (gc) {
+    if (globalThis.gc === undefined) throw new Error("run with --expose-gc");
+    // Twice with a pause: finalizers of the first collection release what the second one frees.
+    for (let round = 0; round < 2; round++) {
+      globalThis.gc();
+      await sleep(100);
+    }
+  }
+  const { rss, heapUsed } = process.memoryUsage();
+  const { user, system } = process.cpuUsage();
+  return { rss, heapUsed, cpu: user + system };
+}
