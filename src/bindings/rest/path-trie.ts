@@ -42,8 +42,8 @@ export class PathTrie<T> {
   }
 
   /**
-   * Finds the best value for a raw path. What comes after the last colon is tried as a verb first, then as part of the segment, so that ids
-   * with colons stay reachable; an encoded colon is never a verb. No segment is empty, so a trailing slash matches nothing. Returns the
+   * Finds the best value for a raw path. What comes after the last colon is a verb where any value has it there, whatever its method, else
+   * part of the segment, so that ids with colons stay reachable; an encoded colon is never a verb. No segment is empty, so a trailing slash matches nothing. Returns the
    * HTTP methods that would have led to a value, in order, where `httpMethod` leads to none.
    */
   find(httpMethod: string, rawPath: string): TrieMatch<T> | readonly string[] {
@@ -53,9 +53,8 @@ export class PathTrie<T> {
     const last = segments.at(-1) ?? "";
     const colon = last.lastIndexOf(":");
     const verb = colon > 0 ? decodeEscapes(last.slice(colon + 1)) : undefined;
-    const found =
-      (verb ? this.#find([...segments.slice(0, -1), last.slice(0, colon)], verb, httpMethod, allow) : undefined) ??
-      this.#find(segments, "", httpMethod, allow);
+    let found = verb ? this.#find([...segments.slice(0, -1), last.slice(0, colon)], verb, httpMethod, allow) : undefined;
+    if (found === undefined && allow.size === 0) found = this.#find(segments, "", httpMethod, allow);
     return found ?? [...allow].toSorted();
   }
 
