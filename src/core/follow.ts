@@ -122,26 +122,24 @@ export class Follower<T> implements AsyncIterableIterator<T>, OpenStream {
     return undefined;
   }
 
-  async #pull(): Promise<IteratorResult<T, undefined>> {
-    for (;;) {
-      const ready = this.#ready();
-      if (ready !== undefined) return ready;
-      if (this.#failure !== undefined) throw this.#takeFailure();
-      this.#tail ??= this.#options.storage.tail(this.#options.taskId, this.#position, this.#abort.signal);
-      try {
-        await this.#step(await this.#tail.next());
-      } catch (error) {
-        this.fail(error);
-      }
-    }
+  #pull(): Promise<IteratorResult<T, undefined>> {
+    if (this.#failure !== undefined) return Promise.reject(this.#takeFailure());
+    this.#tail ??= this.#options.storage.tail(this.#options.taskId, this.#position, this.#abort.signal);
+    return this.#tail.next().then(this.#stepped, this.#failed);
   }
 
-  async #step(step: IteratorResult<TailStep, unknown>): Promise<void> {
-    if (this.#done) return;
+  readonly #stepped = (step: IteratorResult<TailStep, unknown>): IteratorResult<T, undefined> | Promise<IteratorResult<T, undefined>> => {
+    if (this.#done) return this.next();
     if (step.done === true) this.#stop();
-    else if (step.value.is === "gone") await this.#again();
+    else if (step.value.is === "gone") return this.#again().then(() => this.next(), this.#failed);
     else this.#turn(step.value.entries);
-  }
+    return this.#ready() ?? this.#pull();
+  };
+
+  readonly #failed = (error: unknown): Promise<IteratorResult<T, undefined>> => {
+    this.fail(error);
+    return this.next();
+  };
 
   #takeFailure(): unknown {
     const failure = this.#failure;

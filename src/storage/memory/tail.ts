@@ -14,7 +14,8 @@ export class MemoryTail implements AsyncIterableIterator<TailStep> {
   #ended = false;
   readonly #signal: AbortSignal;
   readonly #left: () => void;
-  #wake: (() => void) | undefined;
+  /** Looks again whether there is more; set while a reader waits. */
+  #look: (() => void) | undefined;
 
   constructor(taskId: string, after: Position, signal: AbortSignal, find: () => TaskRecord | undefined) {
     this.#taskId = taskId;
@@ -30,30 +31,21 @@ export class MemoryTail implements AsyncIterableIterator<TailStep> {
     return this;
   }
 
-  async next(): Promise<IteratorResult<TailStep, undefined>> {
-    while (!this.#ended) {
-      const record = this.#find();
-      if (record === undefined) {
-        this.#end();
-        throw taskNotFound(this.#taskId);
+  // By hand, not async: hundreds of readers wait on one task, and each is woken once per turn of the loop.
+  next(): Promise<IteratorResult<TailStep, undefined>> {
+    const { promise, resolve, reject } = Promise.withResolvers<IteratorResult<TailStep, undefined>>();
+    const look = (): void => {
+      this.#look = undefined;
+      try {
+        const step = this.#step();
+        if (step === undefined) this.#wait(look);
+        else resolve(step);
+      } catch (error) {
+        reject(error);
       }
-      const step = record.page(this.#position);
-      if (step.is === "gone") {
-        this.#end();
-        return { done: false, value: step };
-      }
-      const last = step.entries.at(-1);
-      if (last !== undefined) {
-        // Not the entry itself: a reader that waits must not keep what the log has dropped.
-        this.#position = { offset: last.offset, mark: last.mark };
-        // Known now: a task that is over may be gone when the reader asks again.
-        if (record.terminal && last.offset === record.position.offset) this.#end();
-        return { done: false, value: step };
-      }
-      if (record.terminal) this.#end();
-      else await this.#more(record);
-    }
-    return END;
+    };
+    look();
+    return promise;
   }
 
   return(): Promise<IteratorResult<TailStep, undefined>> {
@@ -61,21 +53,43 @@ export class MemoryTail implements AsyncIterableIterator<TailStep> {
     return Promise.resolve(END);
   }
 
+  /** The next step if there is one now. Throws TASK_NOT_FOUND. */
+  #step(): IteratorResult<TailStep, undefined> | undefined {
+    if (this.#ended) return END;
+    const record = this.#find();
+    if (record === undefined) {
+      this.#end();
+      throw taskNotFound(this.#taskId);
+    }
+    const step = record.page(this.#position);
+    if (step.is === "gone") {
+      this.#end();
+      return { done: false, value: step };
+    }
+    const last = step.entries.at(-1);
+    if (last === undefined) {
+      if (!record.terminal) return undefined;
+      this.#end();
+      return END;
+    }
+    // Not the entry itself: a reader that waits must not keep what the log has dropped.
+    this.#position = { offset: last.offset, mark: last.mark };
+    // Known now: a task that is over may be gone when the reader asks again.
+    if (record.terminal && last.offset === record.position.offset) this.#end();
+    return { done: false, value: step };
+  }
+
+  #wait(look: () => void): void {
+    this.#look = look;
+    this.#find()?.readers.add(look);
+  }
+
   #end(): void {
     this.#ended = true;
     this.#signal.removeEventListener("abort", this.#left);
-    this.#wake?.();
-  }
-
-  async #more(record: TaskRecord): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#wake = resolve;
-    record.readers.add(resolve);
-    try {
-      await promise;
-    } finally {
-      record.readers.delete(resolve);
-      this.#wake = undefined;
-    }
+    const look = this.#look;
+    if (look === undefined) return;
+    this.#find()?.readers.delete(look);
+    look();
   }
 }
