@@ -49,7 +49,7 @@ export interface Turn {
   readonly acceptedOutputModes: readonly string[];
   /**
    * The next message on this task, for a turn that stays alive across an interrupted state or says `acceptsMessages`.
-   * Resolves to undefined when the turn is aborted.
+   * Resolves to undefined when the turn is aborted or over.
    */
   next(): Promise<Message | undefined>;
 }

@@ -33,6 +33,8 @@ export class Worker {
   #ear: Disposable | undefined;
   #taking: Promise<void> | undefined;
   #takeAgain = false;
+  /** Something may wait that there was no room for. */
+  #starved = false;
   #drained: Promise<void> | undefined;
 
   constructor(init: WorkerInit) {
@@ -75,14 +77,14 @@ export class Worker {
 
   /** Runs a lease that a create or a command gave to this replica. The turn begins after the caller's first frame is out. */
   adopt(start: LeaseStart): void {
-    const task = new LeasedTask(this.#init, start, () => this.wake());
+    const task = new LeasedTask(this.#init, start, () => this.#freed());
     // An older lease of this replica on the same task is lost, and would not be renewed any more.
     this.#tasks.get(start.lease.taskId)?.renewed({ is: "fenced" });
     this.#tasks.set(start.lease.taskId, task);
     const run = this.#work(task).finally(() => {
       if (this.#tasks.get(start.lease.taskId) === task) this.#tasks.delete(start.lease.taskId);
       this.#runs.delete(run);
-      this.wake();
+      this.#freed();
     });
     this.#runs.add(run);
   }
@@ -102,8 +104,13 @@ export class Worker {
     this.#takeAgain = true;
     this.#taking ??= this.#guard("take", () => this.#take()).finally(() => {
       this.#taking = undefined;
-      if (this.#takeAgain && this.#load() < this.#init.options.capacity) this.wake();
+      if (this.#takeAgain) this.wake();
     });
+  }
+
+  /** There is room again. */
+  #freed(): void {
+    if (this.#starved) this.wake();
   }
 
   /**
@@ -122,6 +129,7 @@ export class Worker {
     const until = AbortSignal.any([finished.signal, ...(skip === undefined ? [] : [skip])]);
     await Promise.race([Promise.all(this.#runs).finally(() => finished.abort()), pause(this.#init.options.drainMs, until)]);
     await Promise.all([...this.#tasks.values()].map((task) => task.handOver()));
+    await Promise.all(this.#runs);
     this.#state = "closed";
     for (const timer of this.#timers) clearInterval(timer);
     this.#ear?.[Symbol.dispose]();
@@ -143,7 +151,8 @@ export class Worker {
     while (this.#takeAgain && this.#state === "serving") {
       this.#takeAgain = false;
       const limit = Math.min(TAKE_LIMIT, options.capacity - this.#load());
-      if (limit <= 0) return;
+      this.#starved = limit <= 0;
+      if (this.#starved) return;
       // Reserved until they are begun: a send in the meantime must not take their places.
       this.#reserved += limit;
       try {

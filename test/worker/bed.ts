@@ -1,5 +1,5 @@
 /** What the tests of the worker share: short agents, and events in a form that reads well. */
-import { type StreamResponse, type Task, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { type Message, type Part, type StreamResponse, type Task, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { Agent, Turn } from "../../src/core/agent.ts";
 import { type AgentEvent, artifact, textPart } from "../../src/core/events.ts";
 import type { Entry } from "../../src/core/log-entry.ts";
@@ -19,13 +19,13 @@ export function text(artifactId: string, value: string, append = false): AgentEv
 export function shown({ payload }: StreamResponse): string {
   if (payload.case === "task") return `task ${stateName(payload.value)}`;
   if (payload.case === "statusUpdate") {
-    const said = payload.value.status?.message?.parts[0]?.content.value;
+    const said = textIn(payload.value.status?.message);
     const state = nameOf(payload.value.status?.state);
-    return typeof said === "string" ? `${state}: ${said}` : state;
+    return said === "" ? state : `${state}: ${said}`;
   }
   if (payload.case !== "artifactUpdate") return "message";
   const { artifact: chunk, append } = payload.value;
-  return `${chunk?.artifactId} ${append ? "+=" : "="} ${String(chunk?.parts[0]?.content.value)}`;
+  return `${chunk?.artifactId} ${append ? "+=" : "="} ${chunk?.parts[0] === undefined ? "" : textOf(chunk.parts[0])}`;
 }
 
 /** All events of a stream, to its end. */
@@ -50,18 +50,28 @@ function nameOf(state: TaskState | undefined): string {
 }
 
 /** The text of the task's status message. */
-export function saidBy(task: Task): unknown {
-  return task.status?.message?.parts[0]?.content.value;
+export function saidBy(task: Task): string {
+  return textIn(task.status?.message);
+}
+
+/** The text of a message. */
+export function textIn(message: Message | undefined): string {
+  const part = message?.parts[0];
+  return part === undefined ? "" : textOf(part);
 }
 
 /** Texts of the history, oldest first. */
-export function history(task: Pick<Task, "history">): unknown[] {
-  return task.history.map(({ parts }) => parts[0]?.content.value);
+export function history(task: Pick<Task, "history">): string[] {
+  return task.history.map(textIn);
 }
 
 /** All texts of an artifact. */
 export function content(task: Task, artifactId: string): string {
-  return (task.artifacts.find((one) => one.artifactId === artifactId)?.parts ?? []).map(({ content: part }) => part.value).join("");
+  return (task.artifacts.find((one) => one.artifactId === artifactId)?.parts ?? []).map(textOf).join("");
+}
+
+function textOf({ content: { case: kind, value } }: Part): string {
+  return kind === "text" ? value : `(${kind})`;
 }
 
 /** Something to wait for. */

@@ -1,0 +1,122 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { completed, inputRequired, working } from "../../src/core/events.ts";
+import { type AgentHarness, type TaskHandle, testAgent } from "../../src/testing/index.ts";
+import { agentOf, Gate, read, stateName, textIn } from "./bed.ts";
+
+/** Renewals and sweeps are far away: what happens at once happens by itself. */
+const QUIET = { renewMs: 60_000 };
+
+test("beyond capacity a task waits, and runs as soon as a turn ends", async () => {
+  let running = 0;
+  let most = 0;
+  const full = new Gate();
+  const gates = new Map<unknown, Gate>();
+  const agent = agentOf(async function* ({ message }) {
+    running += 1;
+    most = Math.max(most, running);
+    if (running === 2) full.open();
+    await gates.get(textIn(message))?.opened;
+    running -= 1;
+    yield completed();
+  });
+  await using harness = await testAgent(agent, { capacity: 2, ...QUIET });
+  const handles: TaskHandle[] = [];
+  for (let count = 0; count < 7; count += 1) {
+    gates.set(`${count}`, new Gate());
+    handles.push(await harness.send(`${count}`));
+    assert.equal(stateName(handles[count]?.first ?? assert.fail()), "SUBMITTED");
+  }
+  await full.opened;
+  for (const [index, handle] of handles.entries()) {
+    gates.get(`${index}`)?.open();
+    assert.equal(stateName(await handle.task()), "COMPLETED");
+  }
+  assert.equal(most, 2);
+});
+
+test("sends at the same time, and a take among them, never run more turns than there is capacity for", async () => {
+  let running = 0;
+  let most = 0;
+  const agent = agentOf(async function* () {
+    running += 1;
+    most = Math.max(most, running);
+    await new Promise((resolve) => setImmediate(resolve));
+    yield working();
+    running -= 1;
+  });
+  await using harness = await testAgent(agent, { capacity: 3, ...QUIET });
+  const handles = await Promise.all(Array.from({ length: 40 }, (_, index) => harness.send(`${index}`)));
+  for (const handle of handles) assert.equal(stateName(await handle.task()), "COMPLETED");
+  assert.equal(most, 3);
+});
+
+test("a turn that waits for its caller makes room at once", async () => {
+  const waiting = new Gate();
+  const agent = agentOf(async function* (turn) {
+    if (textIn(turn.message) !== "ask") {
+      yield completed();
+      return;
+    }
+    await waiting.opened;
+    yield inputRequired("which?");
+    await turn.next();
+  });
+  await using harness = await testAgent(agent, { capacity: 1, ...QUIET });
+  const asking = await harness.send("ask");
+  const second = await harness.send("run");
+  waiting.open();
+  assert.equal(stateName(await second.task()), "COMPLETED");
+  assert.equal(stateName(await asking.task()), "INPUT_REQUIRED");
+});
+
+test("a follow-up beyond capacity waits, shows WORKING, and is run later as a turn of its own", async () => {
+  const [begun, go] = [new Gate(), new Gate()];
+  const agent = agentOf(async function* ({ message }) {
+    const said = textIn(message);
+    if (said === "ask") {
+      yield inputRequired("which?");
+      return;
+    }
+    if (said !== "block") {
+      yield completed();
+      return;
+    }
+    begun.open();
+    await go.opened;
+  });
+  await using harness = await testAgent(agent, { capacity: 1, ...QUIET });
+  const asking = await harness.send("ask");
+  await asking.task();
+  await idle(harness);
+  const blocking = await harness.send("block");
+  await begun.opened;
+  const answer = await asking.followUp("blue");
+  assert.equal(stateName(answer.first), "WORKING");
+  assert.equal((await harness.storage.meta(asking.taskId))?.leased, false);
+  go.open();
+  assert.deepEqual(await read(answer.events), ["task WORKING", "COMPLETED"]);
+  assert.equal(stateName(await blocking.task()), "COMPLETED");
+});
+
+test("a reservation that leads to no task is given back", async () => {
+  const agent = agentOf(async function* () {
+    yield completed();
+  });
+  await using harness = await testAgent(agent, { capacity: 1, ...QUIET });
+  await new Promise((resolve) => setImmediate(resolve));
+  const place = harness.worker.reserve();
+  assert.ok(place !== undefined);
+  assert.equal(harness.worker.reserve(), undefined);
+  const waiting = await harness.send("waits");
+  assert.equal((await harness.storage.meta(waiting.taskId))?.leased, false);
+  place[Symbol.dispose]();
+  place[Symbol.dispose]();
+  const next = await harness.send("runs");
+  assert.equal(stateName(await next.task()), "COMPLETED");
+  assert.equal(stateName(await waiting.task()), "COMPLETED");
+});
+
+async function idle(harness: AgentHarness): Promise<void> {
+  while (harness.worker.owned > 0) await new Promise((resolve) => setImmediate(resolve));
+}

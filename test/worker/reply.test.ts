@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { MessageSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import type { Agent, ReplyRequest } from "../../src/core/agent.ts";
+import { TaskError } from "../../src/core/errors.ts";
+import { completed, inputRequired } from "../../src/core/events.ts";
+import { testAgent } from "../../src/testing/index.ts";
+import { aborted, agentOf, stateName } from "./bed.ts";
+
+const part = (value: string) => ({ content: { case: "text" as const, value } });
+const replying = (reply: NonNullable<Agent["reply"]>): Agent =>
+  agentOf(
+    async function* () {
+      yield completed();
+    },
+    { reply },
+  );
+const reason = (wanted: string) => (error: unknown) => error instanceof TaskError && error.reason === wanted;
+
+test("reply answers directly: a message of the agent's, in the caller's context, and no task", async () => {
+  let asked: ReplyRequest | undefined;
+  const agent = replying(async (request) => {
+    asked = request;
+    return { parts: [part("42")] };
+  });
+  await using harness = await testAgent(agent);
+  const answer = await harness.ask({ contextId: "c", parts: [part("6*7")] }, { principal: "ann", metadata: { k: 1 } });
+  assert.ok(answer.$typeName === "lf.a2a.v1.Message");
+  assert.equal(answer.parts[0]?.content.value, "42");
+  assert.deepEqual([answer.role, answer.contextId, answer.taskId], [2, "c", ""]);
+  assert.notEqual(answer.messageId, "");
+  assert.equal(asked?.principal, "ann");
+  assert.deepEqual(asked?.metadata, { k: 1 });
+  const { total } = await harness.storage.list(
+    { tenant: "", owner: "ann" },
+    { contextId: undefined, state: undefined, since: undefined },
+    undefined,
+    1,
+  );
+  assert.equal(total, 0);
+  await assert.rejects(() => harness.send("6*7"), TypeError);
+});
+
+test("reply that gives nothing lets a task begin", async () => {
+  await using harness = await testAgent(replying(async () => undefined));
+  assert.equal(stateName(await (await harness.send("go")).task()), "COMPLETED");
+});
+
+test("reply is not asked for a message on an existing task, nor for a repeat", async () => {
+  let asked = 0;
+  const agent: Agent = {
+    ...replying(async () => {
+      asked += 1;
+      return undefined;
+    }),
+    async *run() {
+      yield inputRequired("which?");
+    },
+  };
+  await using harness = await testAgent(agent);
+  const message = { messageId: "m", parts: [part("go")] };
+  const handle = await harness.send(message);
+  await handle.task();
+  await harness.send(message);
+  await handle.followUp("blue");
+  assert.equal(asked, 1);
+});
+
+test("reply that thinks for too long is given up: DEADLINE_EXCEEDED, its signal aborted, nothing stored", async () => {
+  let signal: AbortSignal | undefined;
+  const agent = replying(async (request) => {
+    ({ signal } = request);
+    await aborted(request.signal);
+    return undefined;
+  });
+  await using harness = await testAgent(agent, { replyTimeoutMs: 20 });
+  await assert.rejects(() => harness.ask("go"), reason("DEADLINE_EXCEEDED"));
+  assert.equal(signal?.aborted, true);
+});
+
+test("reply that is not valid A2A is INVALID_AGENT_RESPONSE", async () => {
+  const bad: MessageInitShape<typeof MessageSchema>[] = [
+    { parts: [] },
+    { parts: [{}] },
+    { parts: [part("x")], role: 1 },
+    { parts: [part("x")], taskId: "t" },
+  ];
+  for (const message of bad) {
+    await using harness = await testAgent(replying(async () => message));
+    await assert.rejects(() => harness.ask("go"), reason("INVALID_AGENT_RESPONSE"));
+  }
+});
