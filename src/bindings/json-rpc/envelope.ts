@@ -98,7 +98,7 @@ function parseElement(element: JsonValue, sources: ReadonlyMap<unknown, string>)
 function idText(id: JsonValue | undefined, source: string | undefined): string | undefined {
   if (id === undefined) return undefined;
   if (source !== undefined) return source;
-  return id === null || typeof id === "string" || typeof id === "number" ? JSON.stringify(id) : "invalid";
+  return id === null || typeof id === "string" || typeof id === "number" ? oneLine(JSON.stringify(id)) : "invalid";
 }
 
 function bad(id: string, message: string): RpcElement {

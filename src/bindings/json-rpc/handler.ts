@@ -63,6 +63,7 @@ class JsonRpcBinding {
       return this.#refuse(exchange, connectError("METHOD_NOT_ALLOWED", "JSON-RPC requests are posted"));
     }
     const context = this.#context(exchange);
+    watchPeer(exchange, context);
     try {
       await this.#guarded.admit(context);
       const mediaType = mediaTypeOf(request);
@@ -70,7 +71,7 @@ class JsonRpcBinding {
         throw connectError("UNSUPPORTED_MEDIA_TYPE", `a JSON-RPC request is ${JSON_TYPE}, not ${mediaType}`);
       }
       const posted = parsePosted(await readBody(request, this.#options.maxMessageBytes), this.#options.maxBatch);
-      if (posted.is === "batch") await this.#batch(exchange, posted.elements);
+      if (posted.is === "batch") await this.#batch(exchange, posted.elements, context);
       else await this.#one(exchange, posted.element, context);
     } catch (error) {
       this.#refuse(exchange, error, context);
@@ -88,7 +89,7 @@ class JsonRpcBinding {
     else sendJson(exchange, answer.status, JSON_TYPE, answer.text, context);
   }
 
-  async #batch(exchange: Exchange, elements: readonly RpcElement[]): Promise<void> {
+  async #batch(exchange: Exchange, elements: readonly RpcElement[], whole: CallContext): Promise<void> {
     const answers = await Promise.all(
       elements.map(async (element) => {
         if ("error" in element) return errorText(element.id, wireError(element.error));
@@ -97,16 +98,30 @@ class JsonRpcBinding {
           return errorText(element.id, wireError(connectError("INVALID_REQUEST", `${element.method} streams: send it outside of a batch`)));
         }
         const context = this.#context(exchange);
+        const leave = (): void => context.end(whole.signal.reason);
+        whole.signal.addEventListener("abort", leave);
+        if (whole.signal.aborted) leave();
         try {
           return (await this.#answer(exchange, element, context))?.text;
         } finally {
+          whole.signal.removeEventListener("abort", leave);
           context.end();
         }
       }),
     );
+    this.#echo(whole);
     const said = answers.filter((answer) => answer !== undefined);
     if (said.length === 0) exchange.response.writeHead(204).end();
-    else sendJson(exchange, 200, JSON_TYPE, `[${said.join(",")}]`);
+    else sendJson(exchange, 200, JSON_TYPE, `[${said.join(",")}]`, whole);
+  }
+
+  /** The extensions of a batch are those of its request. What speaks against them each element has said already. */
+  #echo(whole: CallContext): void {
+    try {
+      this.#guarded.agree(whole);
+    } catch {
+      // Said already.
+    }
   }
 
   /** Carries out one request; undefined for a notification, whatever became of it. */
@@ -165,7 +180,7 @@ class JsonRpcBinding {
   }
 
   #context(exchange: Exchange): CallContext {
-    const context = new CallContext({
+    return new CallContext({
       service: this.#guarded.desc,
       method: this.#guarded.desc.methods[0] as DescMethod,
       protocolName: "json-rpc",
@@ -173,8 +188,6 @@ class JsonRpcBinding {
       url: exchange.request.url ?? "/",
       headers: () => headersOf(exchange.request),
     });
-    watchPeer(exchange, context);
-    return context;
   }
 
   #refuse(exchange: Exchange, thrown: unknown, context?: CallContext): void {
