@@ -51,9 +51,11 @@ export function startLoad(handlers: Readonly<Record<string, Handler>>, profileDi
   return {
     call: async <T>(name: string, params: object, timeoutMs: number) => {
       const late = Promise.withResolvers<never>();
-      const timer = setTimeout(() => late.reject(new Error(`no end after ${timeoutMs} ms ${complaints()}`)), timeoutMs);
+      const timer = setTimeout(() => late.reject(new Error(`no end after ${timeoutMs} ms`)), timeoutMs);
       try {
         return await Promise.race([call<T>(name, params), late.promise]);
+      } catch (error) {
+        throw new Error(`in the load process: ${complaints()}`, { cause: error });
       } finally {
         clearTimeout(timer);
       }

@@ -11,6 +11,7 @@ export class StreamCall {
   readonly #watch: Watch | undefined;
   readonly #abort: () => void;
   #canceled = false;
+  #over = false;
   #chunk: Buffer = Buffer.alloc(0);
   #from = 0;
   #to = 0;
@@ -38,8 +39,9 @@ export class StreamCall {
     return this.#chunk.subarray(this.#from, this.#to);
   }
 
-  /** Drops the stream. */
+  /** Drops the stream; does nothing to one that is over, for its connection may serve another call by now. */
   cancel(): void {
+    if (this.#over) return;
     this.#canceled = true;
     this.#abort();
     this.finish();
@@ -57,6 +59,8 @@ export class StreamCall {
 
   /** For drivers: the stream is over. The first call counts. */
   finish(error?: Error): void {
+    if (this.#over) return;
+    this.#over = true;
     const failure = this.#canceled ? undefined : error;
     if (this.frames === 0) this.#opened.reject(failure ?? new Error("the stream ended without a frame"));
     if (failure === undefined) this.#ended.resolve();
