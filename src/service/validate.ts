@@ -126,13 +126,13 @@ function checkMessage(bad: Violations, message: Message): void {
 }
 
 /** Routes that begin with one of these mean something else (C-53). */
-const NO_TENANTS: readonly string[] = ["tasks", ".well-known"];
+const NO_TENANTS: ReadonlySet<string> = new Set(["tasks", ".well-known"]);
 
 /** Where tenants are off, naming one is bad input; where they are on, an unknown one is not found (C-53). */
 function checkTenant(bad: Violations, tenant: string, { tenants }: ServiceOptions): void {
   if (tenant === "") return;
   if (tenants === undefined) bad.add("tenant", "this server has no tenants: leave it out");
-  else if (NO_TENANTS.includes(tenant) || (tenants !== "any" && !tenants.includes(tenant))) {
+  else if (NO_TENANTS.has(tenant) || (tenants !== "any" && !tenants.includes(tenant))) {
     throw new TaskError("TENANT_NOT_FOUND", "no such tenant", { metadata: { tenant: tenant.slice(0, MAX_ID) } });
   }
   checkId(bad, "tenant", tenant);

@@ -83,7 +83,8 @@ export function readFrame(json: JsonValue): StreamResponse {
 
 /** Reads `google.rpc` details in ProtoJSON. */
 export function readDetails(details: readonly JsonObject[]): Pick<Failure, "reason" | "domain" | "metadata" | "violations"> {
-  const named = (name: string): JsonObject | undefined => details.find((detail) => detail["@type"] === `type.googleapis.com/google.rpc.${name}`);
+  const named = (name: string): JsonObject | undefined =>
+    details.find((detail) => detail["@type"] === `type.googleapis.com/google.rpc.${name}`);
   const info = named("ErrorInfo");
   const fields = (named("BadRequest")?.["fieldViolations"] ?? []) as { field?: string }[];
   return {

@@ -5,7 +5,16 @@ import { Client, type ClientReadableStream, credentials, Metadata, type ServiceE
 import { BadRequestSchema, ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.ts";
 import { StatusSchema } from "../../../gen/google/rpc/status_pb.ts";
 import { A2AService, type StreamResponse } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
-import { CallFailed, type Caller, type CallOptions, type Failure, type Headers, type Reply, requestHeaders, type Stream } from "./caller.ts";
+import {
+  CallFailed,
+  type Caller,
+  type CallOptions,
+  type Failure,
+  type Headers,
+  type Reply,
+  requestHeaders,
+  type Stream,
+} from "./caller.ts";
 
 const identity = (bytes: Buffer): Buffer => bytes;
 

@@ -2,7 +2,17 @@
 import assert from "node:assert/strict";
 import { fromJson, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { A2AService } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
-import { CallFailed, type Caller, type CallOptions, type Failure, readDetails, readFrame, type Reply, requestHeaders, type Stream } from "./caller.ts";
+import {
+  CallFailed,
+  type Caller,
+  type CallOptions,
+  type Failure,
+  readDetails,
+  readFrame,
+  type Reply,
+  requestHeaders,
+  type Stream,
+} from "./caller.ts";
 import { HttpClient, type HttpRequest, sseStream } from "./http.ts";
 
 export class JsonRpcCaller implements Caller {

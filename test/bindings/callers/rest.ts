@@ -1,7 +1,17 @@
 /** Calls by HTTP+JSON. The table of routes is written out here: it must not be the one under test. */
 import { fromJson, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { A2AService } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
-import { CallFailed, type Caller, type CallOptions, type Failure, readDetails, readFrame, type Reply, requestHeaders, type Stream } from "./caller.ts";
+import {
+  CallFailed,
+  type Caller,
+  type CallOptions,
+  type Failure,
+  readDetails,
+  readFrame,
+  type Reply,
+  requestHeaders,
+  type Stream,
+} from "./caller.ts";
 import { HttpClient, type HttpRequest, sseStream } from "./http.ts";
 
 type Route = readonly [method: string, path: string];
@@ -29,7 +39,7 @@ export class RestCaller implements Caller {
   readonly #prefix: string;
   readonly #subscribe: SubscribeVerb;
 
-  constructor(port: number, { prefix = "", subscribe = "POST" as SubscribeVerb } = {}) {
+  constructor(port: number, { prefix = "", subscribe = "POST" }: { readonly prefix?: string; readonly subscribe?: SubscribeVerb } = {}) {
     this.http = new HttpClient(port);
     this.#prefix = prefix;
     this.#subscribe = subscribe;
@@ -66,7 +76,8 @@ export class RestCaller implements Caller {
     const tenant = options.pathTenant === undefined ? "" : `/${encodeURIComponent(options.pathTenant)}`;
     const query = new URLSearchParams(options.query);
     const hasBody = method === "POST";
-    if (!hasBody) for (const [field, value] of Object.entries(rest)) query.append(field, String(value));
+    if (!hasBody)
+      for (const [field, value] of Object.entries(rest)) query.append(field, typeof value === "string" ? value : JSON.stringify(value));
     const target = `${this.#prefix}${tenant}${path}${query.size > 0 ? `?${query.toString()}` : ""}`;
     const headers = [...requestHeaders(options), ...(hasBody ? ([["content-type", "application/a2a+json"]] as const) : [])];
     return { method, target, headers, body: hasBody ? JSON.stringify(rest) : undefined, signal: options.signal };

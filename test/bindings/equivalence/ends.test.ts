@@ -106,7 +106,9 @@ suite("a deadline on gRPC", () => {
     const { grpc, agent } = bed();
     const gate = agent.gate();
     const early = Promise.withResolvers<string | undefined>();
-    const reply = grpc.unary("SendMessage", send(`slow ${gate.name}`), { onHeaders: (headers) => early.resolve(headers.get("a2a-task-id")) });
+    const reply = grpc.unary("SendMessage", send(`slow ${gate.name}`), {
+      onHeaders: (headers) => early.resolve(headers.get("a2a-task-id")),
+    });
     const turn = await gate.reached;
     // The agent still waits: the reply cannot have come.
     assert.equal(await early.promise, turn.taskId);

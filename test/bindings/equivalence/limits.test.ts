@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { connect } from "node:net";
 import { suite, test } from "node:test";
 import { fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf";
-import { SendMessageRequestSchema } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
+import { SendMessageRequestSchema, type Task } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
 import { type Bed, brief, collect, everywhere, failureOf, send, sharedBed, stateOf, taskOf } from "../bed.ts";
 import type { Caller } from "../callers/caller.ts";
 import { checkFailure } from "../failures.ts";
@@ -114,7 +114,8 @@ suite("a large task", () => {
     const request = send(`silent ${gate.name}`, { message: { metadata: { pad } } });
     const stream = caller.stream("SendStreamingMessage", request);
     const first = await stream.next();
-    assert.equal((first.value?.payload.value as { history: { metadata: JsonObject }[] }).history[0]?.metadata["pad"], pad);
+    const task = first.value?.payload.value as Task;
+    assert.equal(task.history[0]?.metadata?.["pad"], pad);
     await gate.reached;
     gate.open();
     const { frames, end } = await collect(stream);

@@ -53,7 +53,10 @@ suite("ListTasks", () => {
 
   everywhere("answers exactly the tasks that every filter lets through, newest status first, with an exact total", bed, async (caller) => {
     for (const [name, request, keep] of filters) {
-      const expected = all.filter(keep).toSorted(newestFirst).map(({ id }) => id);
+      const expected = all
+        .filter(keep)
+        .toSorted(newestFirst)
+        .map(({ id }) => id);
       const page = await list(caller, request());
       assert.deepEqual(ids(page), expected, name);
       assert.equal(page["totalSize"] ?? 0, expected.length, name);
@@ -77,7 +80,13 @@ suite("ListTasks", () => {
         pages.push(page);
         pageToken = (page["nextPageToken"] ?? "") as string;
       } while (pageToken !== "");
-      assert.deepEqual(seen, all.filter(({ contextId }) => contextId === first).toSorted(newestFirst).map(({ id }) => id));
+      assert.deepEqual(
+        seen,
+        all
+          .filter(({ contextId }) => contextId === first)
+          .toSorted(newestFirst)
+          .map(({ id }) => id),
+      );
     }
     return pages.map(({ nextPageToken, ...page }) => [typeof nextPageToken, page]);
   });
@@ -149,7 +158,7 @@ suite("ListTasks", () => {
     for (const statusTimestampAfter of ["2020-01-01T00:00:00Z", "2020-01-01T00:00:00.123456789Z"]) {
       assert.equal((await list(caller, { contextId: first, statusTimestampAfter }))["totalSize"], 6);
     }
-    const last = timeOf(all.filter(({ contextId }) => contextId === first).at(-1) as JsonObject).replace(/Z$/, "000001Z");
+    const last = timeOf(all.findLast(({ contextId }) => contextId === first) as JsonObject).replace(/Z$/, "000001Z");
     assert.equal((await list(caller, { contextId: first, statusTimestampAfter: last }))["totalSize"], undefined);
     return undefined;
   });

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { suite } from "node:test";
-import type { JsonObject } from "@bufbuild/protobuf";
 import { A2AService } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
 import { errorOf, everywhere, failureOf, send, sharedBed, startTask, stateOf, taskOf } from "../bed.ts";
 import { checkFailure } from "../failures.ts";
@@ -69,7 +68,7 @@ suite("bearer tokens", () => {
     for (let count = 0; count < 2; count += 1) {
       for (const headers of [ALICE, BOB]) await caller.unary("SendMessage", send("return", { message: { contextId } }), { headers });
     }
-    const page = (await caller.unary("ListTasks", { contextId, pageSize: 1 }, { headers: ALICE })).message as JsonObject;
+    const page = (await caller.unary("ListTasks", { contextId, pageSize: 1 }, { headers: ALICE })).message;
     const pageToken = page["nextPageToken"] as string;
     const failure = await failureOf(caller.unary("ListTasks", { contextId, pageSize: 1, pageToken }, { headers: BOB }));
     return checkFailure(caller, failure, "INVALID_ARGUMENT", ["pageToken"]);

@@ -33,7 +33,10 @@ suite("SubscribeToTask", () => {
     const late = caller.stream("SubscribeToTask", { id: task.id });
     const snapshot = await nextFrame(late);
     const [log] = (snapshot["task"] as { artifacts: { parts: { text: string }[] }[] }).artifacts;
-    assert.deepEqual(log?.parts.map(({ text }) => text), ["one ", "two "]);
+    assert.deepEqual(
+      log?.parts.map(({ text }) => text),
+      ["one ", "two "],
+    );
     gate.open(2);
     const [sent, subscribed] = await Promise.all([collect(sender), collect(late)]);
     assert.deepEqual(subscribed, sent);

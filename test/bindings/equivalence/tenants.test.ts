@@ -97,7 +97,11 @@ for (const tenants of ["any", ["acme", "umbrella", "a/b c"]] as const) {
 
     test("lose against routes without a tenant", async () => {
       const { rest } = bed();
-      const reply = await rest.http.fetch({ method: "GET", target: "/tasks/tasks/pushNotificationConfigs", headers: [["a2a-version", "1.0"]] });
+      const reply = await rest.http.fetch({
+        method: "GET",
+        target: "/tasks/tasks/pushNotificationConfigs",
+        headers: [["a2a-version", "1.0"]],
+      });
       assert.match(reply.text, /PUSH_NOTIFICATION_NOT_SUPPORTED/);
     });
   });

@@ -84,12 +84,17 @@ suite("a request for a task that is not valid", () => {
 });
 
 suite("media types", () => {
-  const card = { defaultInputModes: ["text/plain"], defaultOutputModes: ["text/*"], skills: [{ id: "s", name: "s", description: "s", tags: [], inputModes: ["image/png"], outputModes: ["application/json"] }] };
+  const card = {
+    defaultInputModes: ["text/plain"],
+    defaultOutputModes: ["text/*"],
+    skills: [{ id: "s", name: "s", description: "s", tags: [], inputModes: ["image/png"], outputModes: ["application/json"] }],
+  };
   const bed = sharedBed({}, new ScenarioAgent({ card }));
   const part = (mediaType: string): JsonObject => send("", { message: { parts: [{ text: "return", mediaType }] } });
 
   everywhere("that the agent or a skill takes are taken, parameters and case aside", bed, async (caller) => {
-    for (const mediaType of ["text/plain", "Text/PLAIN; charset=utf-8", "image/png", ""]) await caller.unary("SendMessage", part(mediaType));
+    for (const mediaType of ["text/plain", "Text/PLAIN; charset=utf-8", "image/png", ""])
+      await caller.unary("SendMessage", part(mediaType));
     return undefined;
   });
 
@@ -110,7 +115,8 @@ suite("media types", () => {
 
   everywhere("that a caller accepts must be given by the agent, if only one of them", bed, async (caller) => {
     const accept = (...acceptedOutputModes: string[]): JsonObject => send("return", { configuration: { acceptedOutputModes } });
-    for (const modes of [["text/html"], ["application/json"], ["audio/ogg", "text/plain"], ["*/*"]]) await caller.unary("SendMessage", accept(...modes));
+    for (const modes of [["text/html"], ["application/json"], ["audio/ogg", "text/plain"], ["*/*"]])
+      await caller.unary("SendMessage", accept(...modes));
     const failure = await failureOf(caller.unary("SendMessage", accept("audio/ogg", "video/*")));
     return checkFailure(caller, failure, "CONTENT_TYPE_NOT_SUPPORTED");
   });
@@ -182,7 +188,10 @@ suite("what only gRPC can send", () => {
   test("a time out of all bounds is bad input", async () => {
     // statusTimestampAfter with 2^40 seconds, and with 2^31-1 nanoseconds
     const tag = (ListTasksRequestSchema.field.statusTimestampAfter.number << 3) | 2;
-    for (const timestamp of [[8, 128, 128, 128, 128, 128, 32], [16, 255, 255, 255, 255, 7]]) {
+    for (const timestamp of [
+      [8, 128, 128, 128, 128, 128, 32],
+      [16, 255, 255, 255, 255, 7],
+    ]) {
       const { failure } = await errorOf(bed().grpc.unaryBytes("ListTasks", Uint8Array.of(tag, timestamp.length, ...timestamp)));
       checkFailure(bed().grpc, failure, "INVALID_ARGUMENT", ["statusTimestampAfter"]);
     }

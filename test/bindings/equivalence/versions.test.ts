@@ -68,7 +68,8 @@ suite("A2A-Version", () => {
     everywhere(`may be a query parameter where there are queries: ${name}`, bed, async (caller) => {
       if (caller.binding === "grpc") return undefined;
       const without = { "a2a-version": undefined };
-      const asQuery = async (query: string, headers = {}): Promise<Failure | undefined> => outcome(caller, name, { query, headers: { ...without, ...headers } });
+      const asQuery = async (query: string, headers = {}): Promise<Failure | undefined> =>
+        outcome(caller, name, { query, headers: { ...without, ...headers } });
       for (const query of ["A2A-Version=1.0", "a2a-version=1.0.3"]) assert.equal((await asQuery(query))?.reason, reason, query);
       for (const query of ["A2A-Version=0.3", "A2A-Version="]) assert.equal((await asQuery(query))?.reason, "VERSION_NOT_SUPPORTED", query);
       assert.equal((await asQuery("A2A-Version=1.0", { "a2a-version": "1.0" }))?.reason, reason);
@@ -89,7 +90,8 @@ suite("A2A-Version", () => {
     ];
     // What only ProtoJSON can say wrong: a body of version 0.3.
     const old = { message: { kind: "message", role: "user", parts: [{ kind: "text", text: "hi" }] } };
-    if (caller.binding !== "grpc") checkFailure(caller, await failureOf(caller.unary("SendMessage", old, { headers })), "VERSION_NOT_SUPPORTED");
+    if (caller.binding !== "grpc")
+      checkFailure(caller, await failureOf(caller.unary("SendMessage", old, { headers })), "VERSION_NOT_SUPPORTED");
     return failures.map((failure) => checkFailure(caller, failure, "VERSION_NOT_SUPPORTED"));
   });
 });

@@ -113,9 +113,15 @@ suite("gRPC on the wire", () => {
       const { trailers } = await raw(session, "SendMessage", new Uint8Array(), auth);
       assert.equal(trailers["grpc-status"], "3");
       const status = fromBinary(StatusSchema, Buffer.from(String(trailers["grpc-status-details-bin"]), "base64"));
-      assert.deepEqual(status.details.map(({ typeUrl }) => typeUrl.split("/")[1]), ["google.rpc.ErrorInfo", "google.rpc.BadRequest"]);
+      assert.deepEqual(
+        status.details.map(({ typeUrl }) => typeUrl.split("/")[1]),
+        ["google.rpc.ErrorInfo", "google.rpc.BadRequest"],
+      );
       const bad = anyUnpack(status.details[1] as never, BadRequestSchema);
-      assert.deepEqual(bad?.fieldViolations.map(({ field }) => field), ["message"]);
+      assert.deepEqual(
+        bad?.fieldViolations.map(({ field }) => field),
+        ["message"],
+      );
     }));
 
   test("a trailer stays short whatever was wrong, and the connection lives", () =>
@@ -163,7 +169,10 @@ suite("gRPC on the wire", () => {
   test("every subscriber gets the same bytes, those of the log", async () => {
     const { agent, grpc } = bed();
     const gate = agent.gate();
-    const request = { ...send("", { message: { ...message(`chunks ${gate.name}`), metadata: { b: 1, a: { d: 2, c: [3] } } } }), configuration: { returnImmediately: true } };
+    const request = {
+      ...send("", { message: { ...message(`chunks ${gate.name}`), metadata: { b: 1, a: { d: 2, c: [3] } } } }),
+      configuration: { returnImmediately: true },
+    };
     const { id } = taskOf(await grpc.unary("SendMessage", request, { headers: auth }));
     await gate.reached;
     await grpc.unary("GetTask", { id }, { headers: auth });
@@ -176,7 +185,10 @@ suite("gRPC on the wire", () => {
       const [one, two] = await Promise.all(readers);
       assert.deepEqual(one?.messages, two?.messages);
       for (const bytes of one?.messages ?? []) {
-        assert.equal(Buffer.from(toBinary(StreamResponseSchema, fromBinary(StreamResponseSchema, bytes))).toString("hex"), bytes.toString("hex"));
+        assert.equal(
+          Buffer.from(toBinary(StreamResponseSchema, fromBinary(StreamResponseSchema, bytes))).toString("hex"),
+          bytes.toString("hex"),
+        );
       }
     });
   });

@@ -27,7 +27,12 @@ function brief(reply: HttpReply): [JsonValue, number | "ok"][] {
 suite("a JSON-RPC batch", () => {
   const bed = sharedBed();
   const post = (body: JsonValue | string): Promise<HttpReply> =>
-    bed().jsonRpc.http.fetch({ method: "POST", target: "/", headers: HEADERS, body: typeof body === "string" ? body : JSON.stringify(body) });
+    bed().jsonRpc.http.fetch({
+      method: "POST",
+      target: "/",
+      headers: HEADERS,
+      body: typeof body === "string" ? body : JSON.stringify(body),
+    });
 
   test("of nothing is one error with a null id, and no array", async () => {
     const reply = await post([]);
@@ -66,7 +71,10 @@ suite("a JSON-RPC batch", () => {
     const element = (id: string): string => `{"jsonrpc":"2.0","method":"ListTasks","params":{"contextId":"none"},"id":${id}}`;
     const ids = ["9007199254740993", "1", "9007199254740995", '"9007199254740997"', "12345678901234567890123"];
     const { text } = await post(`[${ids.map(element).join(",")}]`);
-    assert.deepEqual([...text.matchAll(/"id":([^,]+),"result"/g)].map((match) => match[1]), ids);
+    assert.deepEqual(
+      [...text.matchAll(/"id":([^,]+),"result"/g)].map((match) => match[1]),
+      ids,
+    );
   });
 
   test("of notifications only is carried out and answered 204", async () => {

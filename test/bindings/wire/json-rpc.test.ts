@@ -25,7 +25,12 @@ suite("JSON-RPC", () => {
     return JSON.parse(reply.text) as JsonObject;
   };
   const errorOf = ({ error }: JsonObject): RpcError => error as unknown as RpcError;
-  const list = (id: JsonValue, params: JsonValue = { contextId: "none" }): JsonObject => ({ jsonrpc: "2.0", id, method: "ListTasks", params });
+  const list = (id: JsonValue, params: JsonValue = { contextId: "none" }): JsonObject => ({
+    jsonrpc: "2.0",
+    id,
+    method: "ListTasks",
+    params,
+  });
 
   test("answers with the standard's members and no others, as application/json", async () => {
     const { status, headers, text } = await fetch(JSON.stringify(list("r1")));
@@ -87,7 +92,8 @@ suite("JSON-RPC", () => {
       const reply = await fetch(JSON.stringify(list(1)), { headers });
       assert.equal(reply.status, status);
       const json = JSON.parse(reply.text) as JsonObject;
-      if (status === 415) assert.deepEqual([json["id"], errorOf(json).code, errorOf(json).data[0]?.["reason"]], [null, -32005, "CONTENT_TYPE_NOT_SUPPORTED"]);
+      if (status === 415)
+        assert.deepEqual([json["id"], errorOf(json).code, errorOf(json).data[0]?.["reason"]], [null, -32005, "CONTENT_TYPE_NOT_SUPPORTED"]);
     });
   }
 
@@ -171,7 +177,11 @@ suite("JSON-RPC", () => {
     test(`names what is wrong in ${JSON.stringify(params)}`, async () => {
       const { code, data } = errorOf(await post(list(1, params as unknown as JsonValue)));
       assert.equal(code, -32602);
-      assert.deepEqual((data[1]?.["fieldViolations"] as JsonObject[]).map(({ field }) => field), fields);
+      const violations = (data[1]?.["fieldViolations"] ?? []) as JsonObject[];
+      assert.deepEqual(
+        violations.map(({ field }) => field),
+        fields,
+      );
     });
   }
 
@@ -184,15 +194,30 @@ suite("JSON-RPC", () => {
     assert.equal((task["history"] as JsonObject[]).length, 1);
   });
 
-  for (const id of ['"x"', '""', '"\\u2028"', "0", "-1", "1", "1.5", "null", "9007199254740993", "-123456789012345678901234567890", "1e400"]) {
+  for (const id of [
+    '"x"',
+    '""',
+    '"\\u2028"',
+    "0",
+    "-1",
+    "1",
+    "1.5",
+    "null",
+    "9007199254740993",
+    "-123456789012345678901234567890",
+    "1e400",
+  ]) {
     test(`gives back the id ${id}`, async () => {
       for (const params of ['{"contextId":"none"}', '{"contextId":5}', '{"contextId":"none","nested":{"id":77777777777777777777}}']) {
         const { text } = await fetch(`{"jsonrpc":"2.0","method":"ListTasks","params":${params},"id":${id}}`);
         // What is not a safe integer goes back as its source text; the others may be written in another way.
         assert.ok(text.startsWith(`{"jsonrpc":"2.0","id":${id},`), text);
       }
-      const { text } = await fetch(`{"id":${id},"jsonrpc":"2.0","method":"SendStreamingMessage","params":${JSON.stringify(send("return"))}}`);
-      for (const event of text.split("\n\n").filter((one) => one !== "")) assert.ok(event.startsWith(`data: {"jsonrpc":"2.0","id":${id},"result":`), event);
+      const { text } = await fetch(
+        `{"id":${id},"jsonrpc":"2.0","method":"SendStreamingMessage","params":${JSON.stringify(send("return"))}}`,
+      );
+      for (const event of text.split("\n\n").filter((one) => one !== ""))
+        assert.ok(event.startsWith(`data: {"jsonrpc":"2.0","id":${id},"result":`), event);
     });
   }
 

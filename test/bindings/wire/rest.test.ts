@@ -60,9 +60,9 @@ suite("HTTP+JSON", () => {
     const contextId = crypto.randomUUID();
     await bed().rest.unary("SendMessage", send("complete", { message: { contextId } }));
     const { text } = await fetch("GET", `/tasks?contextId=${contextId}&historyLength=0`);
-    const [task] = (JSON.parse(text) as { tasks: JsonObject[] }).tasks;
-    assert.deepEqual(Object.keys(task ?? {}), ["id", "contextId", "status"]);
-    assert.match((task?.["status"] as JsonObject)["timestamp"] as string, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    const [task] = (JSON.parse(text) as { tasks: [{ status: { timestamp: string } }] }).tasks;
+    assert.deepEqual(Object.keys(task), ["id", "contextId", "status"]);
+    assert.match(task.status.timestamp, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   });
 
   test("takes queries by JSON name and proto name, enums by name and number, flags as words", async () => {
@@ -74,9 +74,9 @@ suite("HTTP+JSON", () => {
       `contextId=${encodeURIComponent(contextId)}&includeArtifacts=true&statusTimestampAfter=2020-01-01T00%3A00%3A00Z`,
     ]) {
       const { text } = await fetch("GET", `/tasks?${query}`);
-      const { totalSize, tasks } = JSON.parse(text) as { totalSize: number; tasks: JsonObject[] };
+      const { totalSize, tasks } = JSON.parse(text) as { totalSize: number; tasks: [{ artifacts: JsonObject[] }] };
       assert.equal(totalSize, 1, query);
-      assert.equal((tasks[0]?.["artifacts"] as JsonObject[]).length, 1, query);
+      assert.equal(tasks[0].artifacts.length, 1, query);
     }
   });
 
@@ -97,7 +97,10 @@ suite("HTTP+JSON", () => {
       assert.equal(reply.status, 400);
       assert.equal(reasonOf(reply), "INVALID_ARGUMENT");
       const { error } = JSON.parse(reply.text) as { error: { details: { fieldViolations: { field: string }[] }[] } };
-      assert.deepEqual(error.details[1]?.fieldViolations.map((violation) => violation.field), [field]);
+      assert.deepEqual(
+        error.details[1]?.fieldViolations.map((violation) => violation.field),
+        [field],
+      );
     });
   }
 
@@ -166,7 +169,11 @@ suite("HTTP+JSON", () => {
     ["is an array", "[]", "INVALID_ARGUMENT"],
     ["is a number", "1", "INVALID_ARGUMENT"],
     ["is missing", undefined, "INVALID_ARGUMENT"],
-    ["has a part of two kinds", JSON.stringify({ message: { messageId: "m", role: 1, parts: [{ text: "a", url: "b" }] } }), "INVALID_ARGUMENT"],
+    [
+      "has a part of two kinds",
+      JSON.stringify({ message: { messageId: "m", role: 1, parts: [{ text: "a", url: "b" }] } }),
+      "INVALID_ARGUMENT",
+    ],
     ["nests without end", `{"metadata":${'{"a":'.repeat(5000)}1${"}".repeat(5001)}`, "INVALID_ARGUMENT"],
   ] as const) {
     test(`refuses a body that ${name}`, async () => {
@@ -177,7 +184,12 @@ suite("HTTP+JSON", () => {
   }
 
   test("takes snake_case names, enum numbers, and null as unset", async () => {
-    const said = { message_id: crypto.randomUUID(), role: 1, parts: [{ text: "return", media_type: "text/plain", filename: null }], task_id: null };
+    const said = {
+      message_id: crypto.randomUUID(),
+      role: 1,
+      parts: [{ text: "return", media_type: "text/plain", filename: null }],
+      task_id: null,
+    };
     const body = JSON.stringify({ message: said, configuration: { history_length: 0, return_immediately: false }, metadata: null });
     const reply = await fetch("POST", "/message:send", { headers: [VERSION, JSON_TYPE], body });
     assert.equal(reply.status, 200, reply.text);
@@ -186,7 +198,10 @@ suite("HTTP+JSON", () => {
 
   for (const type of ["text/plain", "application/x-www-form-urlencoded", "application/jsonp", "application/grpc", "nonsense"]) {
     test(`answers 415 to a body of ${type}`, async () => {
-      const reply = await fetch("POST", "/message:send", { headers: [VERSION, ["content-type", type]], body: JSON.stringify(send("return")) });
+      const reply = await fetch("POST", "/message:send", {
+        headers: [VERSION, ["content-type", type]],
+        body: JSON.stringify(send("return")),
+      });
       assert.equal(reply.status, 415);
       assert.equal(reasonOf(reply), "CONTENT_TYPE_NOT_SUPPORTED");
     });
