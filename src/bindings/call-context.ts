@@ -2,6 +2,12 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { type ContextValues, createContextValues, type HandlerContext } from "@connectrpc/connect";
 import { connectError } from "../rpc/errors.ts";
+import { PlainHeaders } from "./plain-headers.ts";
+
+/** Why a call's signal aborts, made once: an error with its stack costs more than the rest of a small call. */
+const OVER: unknown = connectError("CANCELLED", "the call is over");
+/** The peer left before its reply was whole. */
+export const GONE: unknown = connectError("CANCELLED", "the caller has gone");
 
 /** How a call came. */
 export interface CallInit {
@@ -55,18 +61,18 @@ export class CallContext implements HandlerContext {
 
   get requestHeader(): Headers {
     if (this.#requestHeader !== undefined) return this.#requestHeader;
-    const headers = new Headers();
+    const headers = new PlainHeaders();
     for (const [name, value] of this.#init.headers()) headers.append(name, value);
     this.#requestHeader = headers;
     return headers;
   }
 
   get responseHeader(): Headers {
-    return (this.#responseHeader ??= new Headers());
+    return (this.#responseHeader ??= new PlainHeaders());
   }
 
   get responseTrailer(): Headers {
-    return (this.#responseTrailer ??= new Headers());
+    return (this.#responseTrailer ??= new PlainHeaders());
   }
 
   get values(): ContextValues {
@@ -79,8 +85,8 @@ export class CallContext implements HandlerContext {
   }
 
   /** Ends the call: the signal aborts with the reason. Idempotent. */
-  end(reason?: unknown): void {
+  end(reason: unknown = OVER): void {
     clearTimeout(this.#timer);
-    this.#abort.abort(reason ?? connectError("CANCELLED", "the call is over"));
+    this.#abort.abort(reason);
   }
 }

@@ -1,7 +1,7 @@
 /** One HTTP request and its reply, as the HTTP bindings see it. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { connectError, type WireError } from "../rpc/errors.ts";
-import type { CallContext } from "./call-context.ts";
+import { type CallContext, GONE } from "./call-context.ts";
 
 /** A request on its way to a handler. */
 export interface Exchange {
@@ -84,7 +84,5 @@ export function* headersOf(request: IncomingMessage): IterableIterator<[string, 
 
 /** Ends the call's signal when the peer leaves before its reply is whole. */
 export function watchPeer({ response }: Exchange, context: CallContext): void {
-  response.once("close", () =>
-    context.end(connectError("CANCELLED", response.writableFinished ? "the call is over" : "the caller has gone")),
-  );
+  response.once("close", () => context.end(response.writableFinished ? undefined : GONE));
 }

@@ -86,7 +86,7 @@ function eventText(json: string, id?: string): string {
 class ChunkSink implements Sink<string> {
   readonly #response: ServerResponse;
   /** Whether node:http has sent the headers: with its first chunk. */
-  #begun = false;
+  begun = false;
 
   constructor(response: ServerResponse) {
     this.#response = response;
@@ -108,8 +108,8 @@ class ChunkSink implements Sink<string> {
   write(text: string): boolean {
     const response = this.#response;
     const { socket } = response;
-    if (!this.#begun || socket === null || !response.chunkedEncoding) {
-      this.#begun = true;
+    if (!this.begun || socket === null || !response.chunkedEncoding) {
+      this.begun = true;
       return response.write(text);
     }
     const bytes = Buffer.byteLength(text);
@@ -136,6 +136,7 @@ class ChunkSink implements Sink<string> {
 class EventStream {
   readonly #response: ServerResponse;
   readonly #context: CallContext;
+  readonly #sink: ChunkSink;
   readonly #writer: FrameWriter<string>;
   /** Whether the headers are out, so that an error can only be an event. */
   opened = false;
@@ -143,7 +144,8 @@ class EventStream {
   constructor(response: ServerResponse, context: CallContext, options: SseOptions) {
     this.#response = response;
     this.#context = context;
-    this.#writer = new FrameWriter<string>(new ChunkSink(response), (frames) => frames.join(""), options, context.signal);
+    this.#sink = new ChunkSink(response);
+    this.#writer = new FrameWriter<string>(this.#sink, (frames) => frames.join(""), options, context.signal);
   }
 
   /** Sends the headers, if they are not out; with the first frame, where that comes in the same turn of the loop. */
@@ -154,7 +156,7 @@ class EventStream {
     this.#response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache", "x-accel-buffering": "no" });
     // Alone only where no frame follows in this turn of the loop.
     setImmediate(() => {
-      if (!this.#response.destroyed) this.#response.flushHeaders();
+      if (!this.#sink.begun && !this.#response.destroyed) this.#response.flushHeaders();
     });
   }
 
@@ -172,8 +174,11 @@ class EventStream {
 
   end(): void {
     if (!this.opened) return;
+    const { socket } = this.#response;
+    socket?.cork();
     this.#writer.flush();
     if (!this.#response.destroyed) this.#response.end();
+    socket?.uncork();
   }
 
   /** Ends a stalled stream cleanly if its reader still takes what is queued, else hard. */

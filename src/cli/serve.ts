@@ -107,7 +107,7 @@ function welcome(agent: Agent, server: RunningServer): string {
 
 Try it, one line per binding:
 
-  node examples/grpc-client/client.ts ${host}:${grpc} send '${text}'
+  npm run -s grpc -- ${host}:${grpc} send '${text}'
   ${curl} ${base}/message:stream -d '{"message":${message()}}'
   ${curl} ${base}/jsonrpc -d '${rpc}'
 

@@ -124,12 +124,26 @@ export function headAfter(task: Task, events: readonly StreamResponse[], message
   const brief = create(TaskSchema, { id: task.id, contextId: task.contextId, history: history.slice(-HEAD_HISTORY) });
   if (status !== undefined) brief.status = status;
   if (task.metadata !== undefined) brief.metadata = task.metadata;
-  return {
-    state: status?.state ?? TaskState.UNSPECIFIED,
-    statusTime: status?.timestamp === undefined ? 0 : timestampMs(status.timestamp),
-    task: toBinary(TaskSchema, brief),
-    historyLength,
-  };
+  return new LazyHead(brief, historyLength);
+}
+
+/** A head that is encoded when somebody asks for its bytes: a store that never leaves the process asks for few of them. */
+class LazyHead implements Head {
+  readonly state: TaskState;
+  readonly statusTime: number;
+  readonly historyLength: number;
+  readonly #brief: Task;
+
+  constructor(brief: Task, historyLength: number) {
+    this.#brief = brief;
+    this.historyLength = historyLength;
+    this.state = brief.status?.state ?? TaskState.UNSPECIFIED;
+    this.statusTime = statusTimeOf(brief);
+  }
+
+  get task(): Uint8Array {
+    return toBinary(TaskSchema, this.#brief);
+  }
 }
 
 /** When the status of a task was recorded, in milliseconds since 1970. */

@@ -38,7 +38,6 @@ export interface FollowOptions<T> {
  */
 export class Follower<T> implements AsyncIterableIterator<T>, OpenStream {
   readonly #options: FollowOptions<T>;
-  readonly #abort = new AbortController();
   readonly #left: () => void;
   #tail: AsyncIterator<TailStep> | undefined;
   #first: Snapshot | undefined;
@@ -94,7 +93,8 @@ export class Follower<T> implements AsyncIterableIterator<T>, OpenStream {
     this.#done = true;
     this.#page = [];
     this.#options.signal.removeEventListener("abort", this.#left);
-    this.#abort.abort();
+    // A call that is over keeps its own signal: the tail is told here.
+    void this.#tail?.return?.();
   }
 
   /** The next frame if it is in hand. */
@@ -124,7 +124,7 @@ export class Follower<T> implements AsyncIterableIterator<T>, OpenStream {
 
   #pull(): Promise<IteratorResult<T, undefined>> {
     if (this.#failure !== undefined) return Promise.reject(this.#takeFailure());
-    this.#tail ??= this.#options.storage.tail(this.#options.taskId, this.#position, this.#abort.signal);
+    this.#tail ??= this.#options.storage.tail(this.#options.taskId, this.#position, this.#options.signal);
     return this.#tail.next().then(this.#stepped, this.#failed);
   }
 

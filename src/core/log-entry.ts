@@ -1,6 +1,7 @@
 /** One element of a task's log, and its place there. */
 import { fromBinary } from "@bufbuild/protobuf";
 import { type StreamResponse, StreamResponseSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { hex, randomBytes } from "./random.ts";
 import { type Command, CommandSchema } from "../../gen/throughline/v1/log_pb.ts";
 
 /** An event is streamed to every reader; a command was appended by a caller and is folded into the task only. */
@@ -41,8 +42,7 @@ export function parsePosition(text: string): Position | undefined {
 
 /** 8 random hex digits: marks, and the tokens of what must be told apart after a lost reply. */
 export function newMark(): string {
-  const word = crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
-  return word.toString(16).padStart(8, "0");
+  return hex(randomBytes(4));
 }
 
 /** An entry before the store has given it a place. Frozen once handed to the store. */

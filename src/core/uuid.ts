@@ -1,15 +1,12 @@
 /** Identifiers. */
-
-const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+import { hex, randomBytes } from "./random.ts";
 
 /** A UUIDv7 (RFC 9562): 48 bits of milliseconds since 1970, the rest random, so that ids sort by the time they were made. */
 export function uuidv7(nowMs: number): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  const view = new DataView(bytes.buffer);
-  view.setUint16(0, Math.floor(nowMs / 2 ** 32));
-  view.setUint32(2, nowMs % 2 ** 32);
-  view.setUint8(6, 0x70 | (view.getUint8(6) & 0x0f));
-  view.setUint8(8, 0x80 | (view.getUint8(8) & 0x3f));
-  const hex = Array.from(bytes, (byte) => HEX[byte]).join("");
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+  const time = Math.floor(nowMs).toString(16).padStart(12, "0").slice(-12);
+  const random = randomBytes(10);
+  random[0] = 0x70 | ((random[0] ?? 0) & 0x0f);
+  random[2] = 0x80 | ((random[2] ?? 0) & 0x3f);
+  const rest = hex(random);
+  return `${time.slice(0, 8)}-${time.slice(8)}-${rest.slice(0, 4)}-${rest.slice(4, 8)}-${rest.slice(8)}`;
 }

@@ -15,10 +15,9 @@ import {
 } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { Agent } from "../core/agent.ts";
 import { Follower, type Frame } from "../core/follow.ts";
-import { type Entry, newMark, START } from "../core/log-entry.ts";
+import { type Entry, newMark } from "../core/log-entry.ts";
 import { ANONYMOUS } from "../core/scope.ts";
 import { Snapshots } from "../core/snapshots.ts";
-import type { Storage } from "../core/storage.ts";
 import { isAtRest, stateAfter, stateOf } from "../core/task.ts";
 import { type Log, SILENT } from "../core/telemetry.ts";
 import { principalKey } from "../rpc/call-facts.ts";
@@ -60,11 +59,10 @@ export async function testAgent(agent: Agent, options: HarnessOptions = {}): Pro
 /** An agent at work in this process. */
 export class AgentHarness implements AsyncDisposable {
   /** The store, for what the harness itself does not tell. */
-  readonly storage: Storage;
+  readonly storage: LeaseBook;
   readonly #agent: Agent;
   readonly #options: ServerOptions;
   readonly #log: Log;
-  readonly #book: LeaseBook;
   readonly #snapshots: Snapshots;
   readonly #service: A2AServiceImpl;
   readonly #workers: Worker[] = [];
@@ -75,7 +73,6 @@ export class AgentHarness implements AsyncDisposable {
     this.#options = options;
     this.#log = log;
     const storage = new LeaseBook(options);
-    this.#book = storage;
     this.storage = storage;
     this.#snapshots = new Snapshots(storage, options);
     this.#addReplica();
@@ -147,7 +144,7 @@ export class AgentHarness implements AsyncDisposable {
    * that is `resumable` is run again there with `resumed: true`, any other task ends FAILED; the old turn is aborted with `lease-lost`.
    */
   async takeOver(taskId: string): Promise<void> {
-    const taken = await this.#book.expire(taskId, this.#addReplica());
+    const taken = await this.storage.expire(taskId, this.#addReplica());
     for (const { lease, meta } of taken) {
       const { consumed, attempts, begun, cancelRequested } = meta;
       const fold = await this.#snapshots.fresh(lease.taskId);
@@ -162,14 +159,9 @@ export class AgentHarness implements AsyncDisposable {
     return leaving.drain();
   }
 
-  /** Every entry of a task that the log still holds, commands included. */
-  async log(taskId: string): Promise<readonly Entry[]> {
-    const entries: Entry[] = [];
-    for (;;) {
-      const step = await this.storage.read(taskId, entries.at(-1) ?? START);
-      if (step.is === "gone" || step.entries.length === 0) return entries;
-      entries.push(...step.entries);
-    }
+  /** Every entry of a task's log, commands included, trimmed ones too. */
+  log(taskId: string): Promise<readonly Entry[]> {
+    return this.storage.logOf(taskId);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

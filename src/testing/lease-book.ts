@@ -1,10 +1,21 @@
-/** A memory store that knows who owns what, so that one lease can be made to run out. */
-import type { CommandReply, CommandRequest, CreateReply, CreateRequest, Lease, LeaseRequest, Taken } from "../core/storage.ts";
+/** A memory store that knows who owns what, so that one lease can be made to run out, and that keeps what it trims. */
+import { type Entry, START } from "../core/log-entry.ts";
+import type {
+  CommandReply,
+  CommandRequest,
+  CreateReply,
+  CreateRequest,
+  Lease,
+  LeaseRequest,
+  StoredCheckpoint,
+  Taken,
+} from "../core/storage.ts";
 import { MemoryStorage, type MemoryStorageOptions } from "../storage/memory/memory-storage.ts";
 
-/** Keeps the last lease of each task. */
+/** Keeps the last lease and the whole log of each task. */
 export class LeaseBook extends MemoryStorage {
   readonly #leases = new Map<string, Lease>();
+  readonly #logs = new Map<string, Entry[]>();
   readonly #leaseMs: number;
   readonly #clock: { skewMs: number };
 
@@ -25,6 +36,30 @@ export class LeaseBook extends MemoryStorage {
     const reply = await super.command(request);
     if (reply.is === "appended") this.#note(reply.lease);
     return reply;
+  }
+
+  override async checkpoint(taskId: string, lease: Lease | undefined, checkpoint: StoredCheckpoint): Promise<void> {
+    // Only checkpoints trim: what is read before one is all there is.
+    await this.logOf(taskId);
+    return super.checkpoint(taskId, lease, checkpoint);
+  }
+
+  /** Every entry that the log has ever held. */
+  async logOf(taskId: string): Promise<readonly Entry[]> {
+    const log = this.#logs.get(taskId) ?? [];
+    this.#logs.set(taskId, log);
+    for (;;) {
+      const step = await this.read(taskId, log.at(-1) ?? START);
+      // Somebody else may have read the same page meanwhile.
+      const fresh = step.is === "gone" ? [] : step.entries.filter(({ offset }) => offset > log.length);
+      if (fresh.length === 0) return log;
+      log.push(...fresh);
+    }
+  }
+
+  /** The last lease that was given on a task. */
+  leaseOf(taskId: string): Lease | undefined {
+    return this.#leases.get(taskId);
   }
 
   override async take(request: LeaseRequest, limit: number): Promise<readonly Taken[]> {

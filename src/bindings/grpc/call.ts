@@ -5,7 +5,7 @@ import { type handleUnaryCall, Metadata, type ServerWritableStream, type StatusO
 import { connectError, statusBytes, wireError } from "../../rpc/errors.ts";
 import { MAX_MESSAGE_DEPTH } from "../../rpc/json-input.ts";
 import type { GuardedService } from "../../rpc/policy.ts";
-import { CallContext } from "../call-context.ts";
+import { CallContext, GONE } from "../call-context.ts";
 
 /** A service of any descriptor. */
 export type AnyGuarded = GuardedService<DescService>;
@@ -36,7 +36,7 @@ export function contextOf(guarded: AnyGuarded, method: DescMethod, call: Call): 
     // grpc-js ends the call at the deadline itself, with a bare status.
     timeoutMs: Number.isFinite(left) ? left - Math.min(DEADLINE_LEAD_MS, left / 10) : undefined,
   });
-  call.on("cancelled", () => context.end(connectError("CANCELLED", "the caller has gone")));
+  call.on("cancelled", () => context.end(GONE));
   return context;
 }
 

@@ -8,7 +8,7 @@ import { isInterrupted, isTerminal } from "../../core/task.ts";
 const PAGE_ENTRIES = 64;
 const PAGE_BYTES = 128 * 1024;
 
-/** What an entry or a task costs in memory besides its bytes, roughly. */
+/** What an entry costs in memory besides its bytes, and a task with its head besides its log, roughly. */
 const ENTRY_OVERHEAD = 200;
 const TASK_OVERHEAD = 2048;
 
@@ -82,7 +82,7 @@ export class TaskRecord {
 
   /** Bytes that this task takes, roughly. */
   get bytes(): number {
-    return this.#bytes + this.head.task.length + (this.checkpoint?.bytes.length ?? 0);
+    return this.#bytes + (this.checkpoint?.bytes.length ?? 0);
   }
 
   get terminal(): boolean {
