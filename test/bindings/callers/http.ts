@@ -24,10 +24,11 @@ export interface HttpReply {
 /** The connections of one caller. */
 export class HttpClient {
   readonly #port: number;
-  readonly #agent = new Agent({ keepAlive: true });
+  readonly #agent: Agent;
 
-  constructor(port: number) {
+  constructor(port: number, { maxSockets = Infinity } = {}) {
     this.#port = port;
+    this.#agent = new Agent({ keepAlive: true, maxSockets });
   }
 
   /** Sends a request; resolves with the head of its reply. */

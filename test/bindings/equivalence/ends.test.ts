@@ -1,7 +1,20 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { TaskError } from "../../../src/core/errors.ts";
-import { type Bed, brief, collect, everywhere, failureOf, nextFrame, openBed, send, sharedBed, startTask, stateOf } from "../bed.ts";
+import {
+  type Bed,
+  brief,
+  collect,
+  errorOf,
+  everywhere,
+  failureOf,
+  nextFrame,
+  openBed,
+  send,
+  sharedBed,
+  startTask,
+  stateOf,
+} from "../bed.ts";
 import type { Caller, Stream } from "../callers/caller.ts";
 import { checkFailure } from "../failures.ts";
 import type { Gate } from "../scenario-agent.ts";
@@ -124,7 +137,7 @@ suite("a drain", () => {
     for (const caller of bed.callers) {
       const one = await workingStream(caller, bed);
       const gate = bed.agent.gate();
-      const wait = failureOf(caller.unary("SendMessage", send(`slow ${gate.name}`)));
+      const wait = errorOf(caller.unary("SendMessage", send(`slow ${gate.name}`)));
       await gate.reached;
       // A call of the same connection that was answered: the wait is under way.
       await caller.unary("GetTask", { id: one.id });
@@ -138,8 +151,9 @@ suite("a drain", () => {
         assert.notEqual(end, "clean");
         if (end !== "clean") assert.deepEqual([end.code, end.reason, end.metadata], [14, "STREAM_DRAINED", { taskId: id }]);
       } else assert.equal(end, "clean");
-      const failure = await wait;
+      const { failure, headers } = await wait;
       checkFailure(caller, failure, "SERVER_DRAINING");
+      if (caller.binding !== "grpc") assert.equal(headers.get("retry-after"), "1");
       assert.deepEqual(failure.metadata, { taskId: (await waits.reached).taskId });
     }
     for (const { gate, waits } of open) {

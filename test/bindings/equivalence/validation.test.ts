@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { create, type JsonObject, toBinary } from "@bufbuild/protobuf";
+import { create, type JsonObject, type JsonValue, toBinary } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { ListTasksRequestSchema, Role, SendMessageRequestSchema } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
-import { errorOf, everywhere, failureOf, message, send, sharedBed } from "../bed.ts";
+import { errorOf, everywhere, failureOf, message, send, sharedBed, taskOf } from "../bed.ts";
 import { checkFailure } from "../failures.ts";
 import { ScenarioAgent } from "../scenario-agent.ts";
 
@@ -52,6 +52,22 @@ suite("a send that is not valid", () => {
   everywhere("has an empty text or empty data: that is content", bed, async (caller) => {
     const parts = [{ text: "return" }, { text: "" }, { data: {} }, { raw: "" }, { url: "" }];
     return (await caller.unary("SendMessage", send("", { message: { parts } }))).message;
+  });
+});
+
+suite("JSON within a message", () => {
+  const bed = sharedBed();
+  const nested = (depth: number): JsonValue => (depth === 0 ? 1 : [nested(depth - 1)]);
+  /** Beyond this a protobuf decoder somewhere on the way would give up. */
+  const DEEPEST = 43;
+
+  everywhere("may nest as deep on every binding, and comes back from all", bed, async (caller, { callers }) => {
+    const { id } = taskOf(await caller.unary("SendMessage", send("return", { message: { metadata: { k: nested(DEEPEST) } } })));
+    const read = await Promise.all(callers.map((other) => other.unary("GetTask", { id })));
+    for (const { message: task } of read) assert.deepEqual(task, read[0]?.message);
+    const failure = await failureOf(caller.unary("SendMessage", send("return", { message: { metadata: { k: nested(DEEPEST + 1) } } })));
+    assert.equal(failure.reason, "INVALID_ARGUMENT");
+    return undefined;
   });
 });
 

@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { suite, test } from "node:test";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { type Bed, send, sharedBed, startTask } from "../bed.ts";
-import { type HttpRequest, textOf } from "../callers/http.ts";
+import { HttpClient, type HttpRequest, textOf } from "../callers/http.ts";
 import { LINE_ENDS } from "../scenario-agent.ts";
 
 const KEEPALIVE_MS = 20;
@@ -80,11 +80,17 @@ for (const [name, form] of Object.entries(FORMS)) {
       const own = bed();
       const gate = own.agent.gate();
       const id = await startTask(own.rest, `slow ${gate.name}`);
-      const response = await open(own, "SubscribeToTask", { id });
+      const oneSocket = new HttpClient(own.server.ports.http, { maxSockets: 1 });
+      const response = await oneSocket.open(form("SubscribeToTask", { id }));
+      const port = response.socket.localPort;
       gate.open();
       const text = await textOf(response);
       assert.ok(response.complete);
       assert.match(text, /TASK_STATE_COMPLETED[^\n]*\n\n$/);
+      const next = await oneSocket.open({ method: "GET", target: "/tasks/none", headers: [["a2a-version", "1.0"]] });
+      assert.equal(next.socket.localPort, port);
+      assert.match(await textOf(next), /TASK_NOT_FOUND/);
+      oneSocket.close();
     });
   });
 }
