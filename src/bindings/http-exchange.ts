@@ -61,6 +61,9 @@ export function isJson(mediaType: string): boolean {
   return mediaType === "application/json" || mediaType === "application/a2a+json";
 }
 
+/** How long a caller may go on sending after its reply was sent. */
+const LINGER_MS = 2000;
+
 /** Sends a whole JSON reply with what the call has put into its headers. */
 export function sendJson({ response, request }: Exchange, status: number, contentType: string, json: string, context?: CallContext): void {
   if (response.headersSent || response.destroyed) return;
@@ -68,7 +71,19 @@ export function sendJson({ response, request }: Exchange, status: number, conten
   // A body that was not read to its end would be taken for the next request.
   if (!request.complete) response.setHeader("connection", "close");
   response.writeHead(status, { "content-type": contentType, "content-length": Buffer.byteLength(json) });
-  response.end(json);
+  if (request.complete) response.end(json);
+  else linger(request, response, json);
+}
+
+/**
+ * Answers a request whose body is not read to its end: the reply goes out at once, the rest is thrown away for a while. Many callers read no
+ * reply before they have sent everything; closing under them would reset the connection and the reply with it.
+ */
+function linger(request: IncomingMessage, response: ServerResponse, json: string): void {
+  response.write(json);
+  const timer = setTimeout(() => response.end(), LINGER_MS);
+  request.once("end", () => response.end()).resume();
+  response.once("close", () => clearTimeout(timer));
 }
 
 /** Headers that an error asks for, beyond its body. */

@@ -83,6 +83,26 @@ suite("a body that does not say how long it is", () => {
   }
 });
 
+suite("a caller that sends everything before it reads anything", () => {
+  const bed = sharedBed({ maxMessageBytes: 1000 });
+
+  for (const target of ["/message:send", "/jsonrpc"]) {
+    test(`is told that it was too much: ${target}`, async () => {
+      const socket = connect(bed().server.ports.http, "127.0.0.1").pause();
+      const length = 8 * MiB;
+      socket.write(
+        `POST ${target} HTTP/1.1\r\nhost: x\r\na2a-version: 1.0\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`,
+      );
+      // Resolves when the server has taken the last of it; a reset connection would be an error.
+      await new Promise<void>((resolve, reject) => socket.once("error", reject).write("x".repeat(length), () => resolve()));
+      let text = "";
+      for await (const chunk of socket) text += String(chunk);
+      assert.match(text, /^HTTP\/1\.1 413 /);
+      assert.match(text, /MESSAGE_TOO_LARGE.*\}$/s);
+    });
+  }
+});
+
 suite("a task", () => {
   const bed = sharedBed({ maxTaskBytes: 3000, maxMessageBytes: 10_000 });
 
