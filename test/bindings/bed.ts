@@ -78,7 +78,7 @@ export function everywhere(name: string, bed: () => Bed, scenario: (caller: Call
 }
 
 /** The value with ids replaced by the order of their appearance and times by a word. */
-export function normal(value: Outcome): Outcome {
+function normal(value: Outcome): Outcome {
   const ids = new Map<string, string>();
   const text = JSON.stringify(value ?? null, (_, held: unknown) => (held === undefined ? null : held));
   const named = text

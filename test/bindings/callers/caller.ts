@@ -3,7 +3,7 @@ import { fromJson, type JsonObject, type JsonValue, toJson } from "@bufbuild/pro
 import { type StreamResponse, StreamResponseSchema } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
 
 /** A2A's three bindings. */
-export type BindingName = "grpc" | "rest" | "json-rpc";
+type BindingName = "grpc" | "rest" | "json-rpc";
 
 /** Response headers or initial metadata, by lower-case name. */
 export type Headers = ReadonlyMap<string, string>;

@@ -54,7 +54,7 @@ export class HttpClient {
   }
 }
 
-export function headersOf(response: IncomingMessage): Headers {
+function headersOf(response: IncomingMessage): Headers {
   return new Map(Object.entries(response.headers).map(([name, value]) => [name, String(value)]));
 }
 

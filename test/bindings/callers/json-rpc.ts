@@ -64,7 +64,7 @@ function toHttp(id: string | number, method: string, request: JsonObject, option
 }
 
 /** The failure that a JSON-RPC error object tells. */
-export function failureOf(json: JsonValue, httpStatus?: number): Failure {
+function failureOf(json: JsonValue, httpStatus?: number): Failure {
   const { code, message, data } = (json as { error: JsonObject }).error;
   return { ...readDetails((data ?? []) as JsonObject[]), code: code as number, httpStatus, message: message as string };
 }

@@ -85,7 +85,7 @@ export class RestCaller implements Caller {
 }
 
 /** The failure that `google.rpc.Status` under `error` tells. */
-export function failureOf(json: JsonValue, httpStatus?: number): Failure {
+function failureOf(json: JsonValue, httpStatus?: number): Failure {
   const { code, message, details } = (json as { error: JsonObject }).error;
   return { ...readDetails(details as JsonObject[]), code: code as number, httpStatus, message: message as string };
 }
