@@ -36,15 +36,15 @@ export class PlainHeaders implements Headers {
   }
 
   entries(): ReturnType<Headers["entries"]> {
-    return this.#values.entries() as ReturnType<Headers["entries"]>;
+    return this.#values.entries();
   }
 
   keys(): ReturnType<Headers["keys"]> {
-    return this.#values.keys() as ReturnType<Headers["keys"]>;
+    return this.#values.keys();
   }
 
   values(): ReturnType<Headers["keys"]> {
-    return this.#values.values() as ReturnType<Headers["keys"]>;
+    return this.#values.values();
   }
 
   [Symbol.iterator](): ReturnType<Headers["entries"]> {

@@ -7,6 +7,9 @@ export const principalKey: ContextKey<Principal | undefined> = createContextKey<
   description: "principal",
 });
 
+/** Response header, and gRPC initial metadata, that names the task as soon as it exists. */
+export const TASK_ID_HEADER = "a2a-task-id";
+
 /** URIs of our extensions that the request activates and the card declares. */
 export const extensionsKey: ContextKey<ReadonlySet<string>> = createContextKey<ReadonlySet<string>>(new Set<string>(), {
   description: "active extensions",

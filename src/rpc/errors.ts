@@ -80,7 +80,7 @@ const reasons = new WeakMap<ConnectError, Reason>();
 const retries = new WeakMap<ConnectError, number>();
 
 /** Turns anything thrown into the ConnectError that every binding understands; an unknown cause becomes INTERNAL and tells nothing. */
-export function toConnectError(error: unknown): ConnectError {
+function toConnectError(error: unknown): ConnectError {
   if (error instanceof ConnectError) return error;
   if (!(error instanceof TaskError)) return connectError("INTERNAL", "internal error", { cause: error });
   return connectError(error.reason, error.message, error);

@@ -20,7 +20,7 @@ import { type Position, samePosition } from "../core/log-entry.ts";
 import { type Scope, scopeKey } from "../core/scope.ts";
 import type { Current } from "../core/snapshots.ts";
 import { isAtRest, isTerminal, stateAfter, stateOf } from "../core/task.ts";
-import { acceptedKey, principalOf } from "../rpc/call-facts.ts";
+import { acceptedKey, principalOf, TASK_ID_HEADER } from "../rpc/call-facts.ts";
 import { lazyStream } from "../rpc/lazy-stream.ts";
 import { callEnded } from "./call-ended.ts";
 import { cancelTask } from "./cancel-task.ts";
@@ -36,9 +36,6 @@ import { validateTaskRequest, validateTenant } from "./validate.ts";
 export interface ServiceInit extends SendInit {
   readonly streams: Streams;
 }
-
-/** Header, and gRPC initial metadata, that names the task as soon as it exists. */
-export const TASK_ID_HEADER = "a2a-task-id";
 
 /** The service over one log. Throws TaskError; the bindings map it by the one table. */
 export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {

@@ -22,7 +22,7 @@ export interface PublicUrls {
 }
 
 /** URI of the extension that tells how repeated sends are treated. */
-export const IDEMPOTENT_SEND_URI = "urn:throughline:a2a:idempotent-send:v1";
+const IDEMPOTENT_SEND_URI = "urn:throughline:a2a:idempotent-send:v1";
 
 /** The card as it is served: streaming is on unless the agent's card turns it off; what is not served is off whatever the card says. */
 export function publicCard(own: AgentCardInit, dedupe: { mode: string; windowMs: number }): AgentCard {

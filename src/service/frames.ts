@@ -14,7 +14,7 @@ export function plainFrame(frame: Frame): StreamResponse {
 }
 
 /** A stable task as a frame. */
-export function taskFrame(task: Task): StreamResponse {
+function taskFrame(task: Task): StreamResponse {
   const known = taskFrames.get(task);
   if (known !== undefined) return known;
   const frame = share(create(StreamResponseSchema, { payload: { case: "task", value: share(task) } }));

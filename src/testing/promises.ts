@@ -153,10 +153,16 @@ function assembled(frames: readonly SeenFrame[], task: Task, historyLimit: numbe
   for (const { response } of frames) folded = apply(folded, response, historyLimit).task;
   // A reader that came back with a position begins with an event: what came before it, it has from elsewhere.
   if (folded === undefined || frames[0]?.response.payload.case !== "task") return [];
-  return equals(TaskSchema, ownPart(folded), ownPart(task)) ? [] : ["5: what the follower assembled is not what GetTask answers"];
+  const [mine, theirs] = [agentsPart(folded), agentsPart(task)];
+  // Callers' messages push others out of a history that is full: then the two hold the same latest ones.
+  if (Math.max(folded.history.length, task.history.length) >= historyLimit) {
+    const shared = Math.min(mine.history.length, theirs.history.length);
+    for (const part of [mine, theirs]) part.history = part.history.slice(part.history.length - shared);
+  }
+  return equals(TaskSchema, mine, theirs) ? [] : ["5: what the follower assembled is not what GetTask answers"];
 }
 
-function ownPart(task: Task): Task {
+function agentsPart(task: Task): Task {
   return { ...task, history: task.history.filter(({ role }) => role !== Role.USER) };
 }
 

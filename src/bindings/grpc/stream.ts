@@ -2,7 +2,7 @@
 import type { Http2Stream } from "node:http2";
 import { create, type DescMessage, type DescMethodServerStreaming, type Message } from "@bufbuild/protobuf";
 import type { handleServerStreamingCall, ServerWritableStream } from "@grpc/grpc-js";
-import { acceptedKey } from "../../rpc/call-facts.ts";
+import { acceptedKey, TASK_ID_HEADER } from "../../rpc/call-facts.ts";
 import { connectError } from "../../rpc/errors.ts";
 import { isShared, wireBytes } from "../../rpc/wire-cache.ts";
 import type { CallContext } from "../call-context.ts";
@@ -57,7 +57,7 @@ export function streaming(
 }
 
 function stalled(context: CallContext): unknown {
-  const metadata = { taskId: context.responseHeader.get("a2a-task-id") ?? "" };
+  const metadata = { taskId: context.responseHeader.get(TASK_ID_HEADER) ?? "" };
   return connectError("STREAM_STALLED", "the reader took nothing: subscribe again", { metadata });
 }
 

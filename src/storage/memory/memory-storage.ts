@@ -1,7 +1,7 @@
 /** The store in one process: the embedded default. Every operation is one synchronous step, so it is atomic. */
 import { RefusedError, TaskError, taskNotFound } from "../../core/errors.ts";
 import type { Entry, Position } from "../../core/log-entry.ts";
-import type { Scope } from "../../core/scope.ts";
+import { type Scope, scopeKey } from "../../core/scope.ts";
 import type {
   Batch,
   CommandReply,
@@ -216,7 +216,7 @@ export class MemoryStorage implements Storage {
   }
 
   async list(scope: Scope, filter: ListFilter, after: ListCursor | undefined, limit: number): Promise<ListPage> {
-    const { ids, total, more } = this.#index.page(scope, filter, after, limit);
+    const { ids, total, more } = this.#index.page(scopeKey(scope), filter, after, limit);
     const rows = ids.flatMap((id) => {
       const task = this.#tasks.get(id);
       return task === undefined ? [] : [{ id, head: task.head }];
@@ -251,10 +251,10 @@ export class MemoryStorage implements Storage {
     this.#retention.account(task, () => {
       entries = push();
       if (head === undefined) return;
-      this.#index.remove(task.row);
+      this.#index.remove(task.scopeKey, task.row);
       task.head = head;
       if (task.interrupted) task.rest();
-      this.#index.add(task.row);
+      this.#index.add(task.scopeKey, task.row);
     });
     if (task.terminal) this.#leases.end(task);
     task.publish();
@@ -274,7 +274,7 @@ export class MemoryStorage implements Storage {
 
   #remove(task: TaskRecord): void {
     this.#tasks.delete(task.id);
-    this.#index.remove(task.row);
+    this.#index.remove(task.scopeKey, task.row);
     this.#repeats.drop(task);
     this.#leases.end(task);
     task.publish();

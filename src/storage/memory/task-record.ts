@@ -1,8 +1,9 @@
 /** One task in memory: its log, its lease, its readers. */
 import { Entry, type NewEntry, type Position, START } from "../../core/log-entry.ts";
-import type { Head, Lease, ListCursor, Repeat, StoredCheckpoint, TailStep, TaskMeta } from "../../core/storage.ts";
-import type { Scope } from "../../core/scope.ts";
+import type { Head, Lease, Repeat, StoredCheckpoint, TailStep, TaskMeta } from "../../core/storage.ts";
+import { type Scope, scopeKey } from "../../core/scope.ts";
 import { isInterrupted, isTerminal } from "../../core/task.ts";
+import type { IndexRow } from "./task-index.ts";
 
 /** Entries and bytes of one page of a read. A reader holds one page; what it has not asked for stays in the log. */
 const PAGE_ENTRIES = 64;
@@ -36,6 +37,7 @@ export function placed(entries: readonly NewEntry[], { offset, epoch, time }: Pl
 export class TaskRecord {
   readonly id: string;
   readonly scope: Scope;
+  readonly scopeKey: string;
   readonly contextId: string;
   head: Head;
   entries: Entry[] = [];
@@ -68,6 +70,7 @@ export class TaskRecord {
   constructor(id: string, scope: Scope, contextId: string, head: Head) {
     this.id = id;
     this.scope = scope;
+    this.scopeKey = scopeKey(scope);
     this.contextId = contextId;
     this.head = head;
   }
@@ -93,9 +96,10 @@ export class TaskRecord {
     return isInterrupted(this.head.state);
   }
 
-  get row(): ListCursor & { scope: Scope; contextId: string; state: Head["state"] } {
+  /** The task as lists know it. */
+  get row(): IndexRow {
     const { statusTime, state } = this.head;
-    return { statusTime, state, id: this.id, scope: this.scope, contextId: this.contextId };
+    return { statusTime, state, id: this.id, contextId: this.contextId };
   }
 
   meta(): TaskMeta {
