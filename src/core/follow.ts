@@ -1,5 +1,6 @@
 /** Snapshot and tail: the only way a task is streamed. */
 import { isTerminal, stateAfter, stateOf } from "./task.ts";
+import type { TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { Snapshot } from "./fold.ts";
 import type { Entry, Position } from "./log-entry.ts";
 import type { Snapshots } from "./snapshots.ts";
@@ -23,8 +24,11 @@ export interface FollowOptions<T> {
   readonly from: Snapshot | Position;
   /** Turns a frame into what the reader wants. */
   readonly project: (frame: Frame) => T;
-  /** Whether the stream ends after this event. Terminal events end it in any case. */
-  readonly endsAfter?: (entry: Entry) => boolean;
+  /**
+   * Whether the stream ends after the frame that brings this state; `from`: it is the snapshot with which the stream began. Terminal
+   * states end it in any case.
+   */
+  readonly endsAfter?: (state: TaskState, from: boolean) => boolean;
   /** Ends the stream quietly: its reader has gone. */
   readonly signal: AbortSignal;
   /** Called once, when the stream has ended for whatever reason. */
@@ -44,6 +48,7 @@ export class Follower<T> implements AsyncIterableIterator<T>, OpenStream {
   #position: Position;
   #page: readonly Entry[] = [];
   #next = 0;
+  #begun = false;
   #done = false;
   #failure: unknown;
 
@@ -106,7 +111,7 @@ export class Follower<T> implements AsyncIterableIterator<T>, OpenStream {
       const snapshot = this.#first;
       this.#first = undefined;
       this.#position = snapshot.position;
-      if (isTerminal(stateOf(snapshot.task))) this.#stop();
+      this.#reached(stateOf(snapshot.task), !this.#begun);
       return { done: false, value: this.#options.project({ is: "snapshot", snapshot }) };
     }
     while (this.#next < this.#page.length) {
@@ -115,11 +120,16 @@ export class Follower<T> implements AsyncIterableIterator<T>, OpenStream {
       if (this.#next === this.#page.length) this.#turn([]);
       this.#position = { offset: entry.offset, mark: entry.mark };
       if (entry.kind === "command") continue;
-      const state = stateAfter(entry.event);
-      if (state !== undefined && (isTerminal(state) || this.#options.endsAfter?.(entry) === true)) this.#stop();
+      this.#reached(stateAfter(entry.event), false);
       return { done: false, value: this.#options.project({ is: "event", entry }) };
     }
     return undefined;
+  }
+
+  /** A frame is about to be delivered: it may be the last. */
+  #reached(state: TaskState | undefined, from: boolean): void {
+    this.#begun = true;
+    if (state !== undefined && (isTerminal(state) || this.#options.endsAfter?.(state, from) === true)) this.#stop();
   }
 
   #pull(): Promise<IteratorResult<T, undefined>> {

@@ -55,6 +55,43 @@ export interface NewEntry {
   readonly content?: EntryContent;
 }
 
+/**
+ * Decoded contents of this process, latest first, as long as their bytes fit: a decoded message is several times its bytes, and logs keep
+ * many entries that nobody reads any more. First in, first out: what is streamed is mostly new. (A WeakRef would not do: young collections
+ * take it for a strong one, and every event would grow old.)
+ */
+class RecentContents {
+  readonly #limit: number;
+  readonly #entries: (Entry | undefined)[] = [];
+  #first = 0;
+  #bytes = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  add(entry: Entry): void {
+    this.#entries.push(entry);
+    this.#bytes += entry.bytes.length + CONTENT_OVERHEAD;
+    while (this.#bytes > this.#limit && this.#first < this.#entries.length - 1) this.#drop();
+    if (this.#first < 4096) return;
+    this.#entries.splice(0, this.#first);
+    this.#first = 0;
+  }
+
+  #drop(): void {
+    const entry = this.#entries[this.#first];
+    this.#entries[this.#first] = undefined;
+    this.#bytes -= (entry?.bytes.length ?? 0) + CONTENT_OVERHEAD;
+    entry?.forget();
+    this.#first += 1;
+  }
+}
+
+/** What a decoded message costs besides its bytes, roughly. */
+const CONTENT_OVERHEAD = 1024;
+const recent = new RecentContents(4 * 1024 * 1024);
+
 /** A stored entry. The bytes are the truth; the decoded content is made once and shared by all readers while any of them uses it. */
 export class Entry implements Position {
   readonly offset: number;
@@ -64,8 +101,7 @@ export class Entry implements Position {
   /** When the store appended it, in milliseconds since 1970 by the store's clock. */
   readonly time: number;
   readonly bytes: Uint8Array;
-  // Weak: a decoded message is several times its bytes, and a log keeps many entries that nobody reads any more.
-  #content: WeakRef<EntryContent> | undefined;
+  #content: EntryContent | undefined;
 
   constructor(place: { offset: number; epoch: number; time: number }, entry: NewEntry) {
     this.offset = place.offset;
@@ -74,7 +110,7 @@ export class Entry implements Position {
     this.kind = entry.kind;
     this.mark = entry.mark;
     this.bytes = entry.bytes;
-    this.#content = entry.content && new WeakRef(entry.content);
+    if (entry.content !== undefined) this.#keep(entry.content);
   }
 
   /** The event. Read it, do not change it. Throws on a command. */
@@ -90,10 +126,17 @@ export class Entry implements Position {
   }
 
   #decoded(decode: () => EntryContent): EntryContent {
-    const known = this.#content?.deref();
-    if (known !== undefined) return known;
-    const content = decode();
-    this.#content = new WeakRef(content);
+    return this.#content ?? this.#keep(decode());
+  }
+
+  #keep(content: EntryContent): EntryContent {
+    this.#content = content;
+    recent.add(this);
     return content;
+  }
+
+  /** Drops the decoded content; it is decoded again when it is asked for. */
+  forget(): void {
+    this.#content = undefined;
   }
 }
