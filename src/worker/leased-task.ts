@@ -249,7 +249,6 @@ export class LeasedTask {
 
   #command(placed: Placed): void {
     if (placed.command.kind.case === "cancel") {
-      this.#writer.consumed = placed.offset;
       if (this.#cancelAsked) return;
       this.#cancelAsked = true;
       this.#abortTurn();

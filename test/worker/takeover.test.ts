@@ -143,6 +143,27 @@ test("a pending cancel wins over a takeover: CANCELED, and no further run", asyn
   assert.equal(runs, 1);
 });
 
+test("a cancel that the owner heard of is not lost with its lease, even where the agent asks its caller first", async () => {
+  const begun = new Gate();
+  const agent = agentOf(
+    async function* ({ signal }) {
+      begun.open();
+      await aborted(signal);
+      yield inputRequired("really?");
+      await new Promise(() => undefined);
+    },
+    { acceptsMessages: true },
+  );
+  await using harness = await testAgent(agent, { cancelGraceMs: 10_000 });
+  const handle = await harness.send("go");
+  await begun.opened;
+  await handle.followUp("more");
+  const asked = handle.cancel();
+  await stored(harness, handle.taskId, "INPUT_REQUIRED: really?");
+  await harness.takeOver(handle.taskId);
+  assert.equal(stateName(await asked), "CANCELED");
+});
+
 test("a crash while a follow-up is worked on resumes that follow-up, not an earlier message", async () => {
   const begun = new Gate();
   const runs: { said: unknown; resumed: boolean; attempt: number }[] = [];

@@ -133,6 +133,18 @@ export function leaseContract(open: OpenStore): void {
     assert.deepEqual(await lab.takeAll(), [task.id]);
   });
 
+  test("an expired task at rest with a cancel pending is waited for, whatever else was given", async () => {
+    await using lab = await Lab.open(open, { leaseMs: LEASE_MS });
+    const task = await lab.owned();
+    await task.command("cancel", { canceled: task.ready(TaskState.CANCELED) });
+    await task.append([status(TaskState.INPUT_REQUIRED)], { state: TaskState.INPUT_REQUIRED, consumed: 2 });
+    await assertRefused(task, "PENDING", () => lab.storage.release(task.lease, "rest", 2));
+    await lab.pass(EXPIRED_MS);
+    await lab.storage.sweep();
+    const [taken] = await lab.storage.take(request("r2"), 10);
+    assert.equal(taken?.meta.cancelRequested, 3);
+  });
+
   test("attempts grow with each acquisition and start again when a command is given", async () => {
     await using lab = await Lab.open(open, { leaseMs: LEASE_MS });
     const task = await lab.owned();
