@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { suite } from "node:test";
 import { brief, collect, everywhere, failureOf, nextFrame, send, sharedBed, startTask, stateOf, taskOf } from "../bed.ts";
 import { checkFailure } from "../failures.ts";
+import { HookedStorage } from "../hooked-storage.ts";
 
 suite("CancelTask", () => {
   const bed = sharedBed();
@@ -72,7 +73,8 @@ suite("CancelTask of an agent that does not listen", () => {
 });
 
 suite("a cancel under way", () => {
-  const bed = sharedBed({ cancelGraceMs: 30_000 });
+  const storage = new HookedStorage();
+  const bed = sharedBed({ cancelGraceMs: 30_000, storage });
 
   everywhere("is joined by a second one; what the agent ends with in the grace wins", bed, async (caller, { agent }) => {
     const gate = agent.gate();
@@ -81,9 +83,16 @@ suite("a cancel under way", () => {
     const aborted = new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
     const first = caller.unary("CancelTask", { id });
     await aborted;
+    // A cancel reads the task's record twice: to see who may see it, then to see whether it may be canceled.
+    const joined = Promise.withResolvers<void>();
+    let reads = 0;
+    storage.afterMeta = async () => {
+      reads += 1;
+      if (reads === 2) joined.resolve();
+    };
     const second = caller.unary("CancelTask", { id });
-    // The second has reached the service when a later call of the same connection was answered.
-    await caller.unary("GetTask", { id });
+    await joined.promise;
+    storage.afterMeta = undefined;
     gate.open();
     const [one, two] = await Promise.all([first, second]);
     assert.equal(stateOf(one.message), "TASK_STATE_COMPLETED");

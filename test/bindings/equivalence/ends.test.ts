@@ -76,13 +76,16 @@ suite("a caller that leaves", () => {
   });
 });
 
-suite("a deadline on gRPC", () => {
+/** Long enough for a turn to begin on a busy machine; the calls that wait for it run side by side. */
+const DEADLINE = "1500m";
+
+suite("a deadline on gRPC", { concurrency: true }, () => {
   const bed = sharedBed({ cancelGraceMs: 30_000 });
 
   test("ends a blocking wait and not the task; the caller has the task's id by then", async () => {
     const { grpc, agent } = bed();
     const gate = agent.gate();
-    const failure = await failureOf(grpc.unary("SendMessage", send(`slow ${gate.name}`), { headers: { "grpc-timeout": "150m" } }));
+    const failure = await failureOf(grpc.unary("SendMessage", send(`slow ${gate.name}`), { headers: { "grpc-timeout": DEADLINE } }));
     const turn = await gate.reached;
     checkFailure(grpc, failure, "DEADLINE_EXCEEDED");
     assert.deepEqual(failure.metadata, { taskId: turn.taskId });
@@ -95,7 +98,7 @@ suite("a deadline on gRPC", () => {
     const { grpc, agent } = bed();
     const gate = agent.gate();
     const { frames, end } = await collect(
-      grpc.stream("SendStreamingMessage", send(`slow ${gate.name}`), { headers: { "grpc-timeout": "150m" } }),
+      grpc.stream("SendStreamingMessage", send(`slow ${gate.name}`), { headers: { "grpc-timeout": DEADLINE } }),
     );
     assert.deepEqual(frames.map(brief), ["task SUBMITTED", "status WORKING"]);
     assert.notEqual(end, "clean");
@@ -109,7 +112,7 @@ suite("a deadline on gRPC", () => {
     const gate = agent.gate();
     const id = await startTask(grpc, `deaf ${gate.name}`);
     const turn = await gate.reached;
-    const failure = await failureOf(grpc.unary("CancelTask", { id }, { headers: { "grpc-timeout": "100m" } }));
+    const failure = await failureOf(grpc.unary("CancelTask", { id }, { headers: { "grpc-timeout": DEADLINE } }));
     checkFailure(grpc, failure, "DEADLINE_EXCEEDED");
     assert.ok(turn.signal.aborted);
     gate.open();
