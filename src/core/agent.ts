@@ -27,7 +27,7 @@ export class TurnAborted extends Error {
 export interface Turn {
   readonly taskId: string;
   readonly contextId: string;
-  /** The task as it is now, own events included. Read it, do not change it. */
+  /** The task as it is stored now: what was yielded is in it as soon as it is appended. Read it, do not change it. */
   readonly task: Task;
   /** The message that this turn answers. */
   readonly message: Message;

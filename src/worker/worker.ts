@@ -10,6 +10,9 @@ import { pause } from "./pause.ts";
 /** Most tasks of one `take`. */
 const TAKE_LIMIT = 32;
 
+/** Most tasks that are remembered for a hint that came early. */
+const MAX_EARLY = 1000;
+
 /** serving: takes and runs; draining: takes nothing, hands over or finishes what runs; closed: owns nothing. */
 export type WorkerState = "serving" | "draining" | "closed";
 
@@ -28,6 +31,8 @@ export class Worker {
   readonly #tasks = new Map<string, LeasedTask>();
   readonly #runs = new Set<Promise<void>>();
   readonly #timers: NodeJS.Timeout[] = [];
+  /** Tasks that a command came for before their lease was begun here. */
+  readonly #early = new Set<string>();
   #reserved = 0;
   #state: WorkerState = "serving";
   #ear: Disposable | undefined;
@@ -81,6 +86,7 @@ export class Worker {
     // An older lease of this replica on the same task is lost, and would not be renewed any more.
     this.#tasks.get(start.lease.taskId)?.renewed({ is: "fenced" });
     this.#tasks.set(start.lease.taskId, task);
+    if (this.#early.delete(start.lease.taskId)) task.hint();
     const run = this.#work(task).finally(() => {
       if (this.#tasks.get(start.lease.taskId) === task) this.#tasks.delete(start.lease.taskId);
       this.#runs.delete(run);
@@ -142,8 +148,13 @@ export class Worker {
   }
 
   #hear(hint: Hint): void {
-    if (hint.is === "ready") this.wake();
-    else this.#tasks.get(hint.taskId)?.hint();
+    if (hint.is === "ready") return this.wake();
+    const task = this.#tasks.get(hint.taskId);
+    if (task !== undefined) return task.hint();
+    // Hints are lossy, renewals are the truth: what is forgotten here is heard of a little later.
+    if (this.#early.size >= MAX_EARLY) this.#early.clear();
+    this.#early.add(hint.taskId);
+    return undefined;
   }
 
   async #take(): Promise<void> {
