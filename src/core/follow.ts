@@ -25,10 +25,10 @@ export interface FollowOptions<T> {
   /** Turns a frame into what the reader wants. */
   readonly project: (frame: Frame) => T;
   /**
-   * Whether the stream ends after the frame that brings this state; `from`: it is the snapshot with which the stream began. Terminal
+   * Whether the stream ends after the frame that brings this state; `start`: it is the snapshot with which the stream began. Terminal
    * states end it in any case.
    */
-  readonly endsAfter?: (state: TaskState, from: boolean) => boolean;
+  readonly endsAfter?: (state: TaskState, start: boolean) => boolean;
   /** Ends the stream quietly: its reader has gone. */
   readonly signal: AbortSignal;
   /** Called once, when the stream has ended for whatever reason. */
@@ -127,9 +127,9 @@ export class Follower<T> implements AsyncIterableIterator<T>, OpenStream {
   }
 
   /** A frame is about to be delivered: it may be the last. */
-  #reached(state: TaskState | undefined, from: boolean): void {
+  #reached(state: TaskState | undefined, start: boolean): void {
     this.#begun = true;
-    if (state !== undefined && (isTerminal(state) || this.#options.endsAfter?.(state, from) === true)) this.#stop();
+    if (state !== undefined && (isTerminal(state) || this.#options.endsAfter?.(state, start) === true)) this.#stop();
   }
 
   #pull(): Promise<IteratorResult<T, undefined>> {

@@ -63,10 +63,7 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
       if (sent.is === "message") return once(create(StreamResponseSchema, { payload: { case: "message", value: sent.message } }));
       const project = projector(context, request.configuration?.historyLength);
       if (sent.is === "resumed") return this.#goOn(sent.current, context, "send", project);
-      const { first, repeat } = sent;
-      // A repeat of a send whose stream has ended at INPUT_REQUIRED ends there too.
-      if (repeat && this.#endsAt(stateOf(first.task), "send")) return once(project({ is: "snapshot", snapshot: first }));
-      return this.#follow(first.task.id, first, context, "send", project);
+      return this.#follow(sent.first.task.id, sent.first, context, "send", project);
     });
   }
 
@@ -133,8 +130,11 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
   /** Goes on after a position. Its next frame may be long in coming, so the call is accepted before it. */
   #goOn({ meta }: Current, context: HandlerContext, kind: StreamKind, project: Projector): AsyncIterator<StreamResponse, undefined> {
     const { position } = resumeOf(context) as Resume;
-    if (isTerminal(meta.state) && samePosition(position, meta.position)) throw ended(meta.id);
+    const seen = samePosition(position, meta.position);
+    if (seen && isTerminal(meta.state)) throw ended(meta.id);
     context.values.get(acceptedKey)();
+    // Its reader has seen the frame after which the stream of this send ended.
+    if (seen && this.#endsAt(meta.state, kind, true)) return none();
     return this.#follow(meta.id, position, context, kind, project);
   }
 
@@ -177,17 +177,18 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
     kind: StreamKind,
     project: Projector,
   ): AsyncIterator<StreamResponse, undefined> {
-    const endsAfter = ({ event }: { event: StreamResponse }): boolean => {
-      const state = stateAfter(event);
-      return state !== undefined && this.#endsAt(state, kind);
-    };
+    const endsAfter = (state: TaskState, start: boolean): boolean => this.#endsAt(state, kind, start);
     return this.#init.streams.open({ ...this.#sources(), taskId, from, project, endsAfter, signal });
   }
 
-  /** Whether a stream of this kind ends at an interrupted state (C-02, DESIGN 6). */
-  #endsAt(state: TaskState, kind: StreamKind): boolean {
+  /**
+   * Whether a stream of this kind ends at an interrupted state (C-02, DESIGN 6). A subscription that begins there waits for what comes; a
+   * send shows it first only where it is a repeat, or comes back, and the stream that it began has ended there.
+   */
+  #endsAt(state: TaskState, kind: StreamKind, start: boolean): boolean {
     const { closeOnInputRequired } = this.#init.options;
-    return state === TaskState.INPUT_REQUIRED && (closeOnInputRequired === "all" || (closeOnInputRequired === "send" && kind === "send"));
+    if (state !== TaskState.INPUT_REQUIRED || closeOnInputRequired === "none") return false;
+    return kind === "send" || (closeOnInputRequired === "all" && !start);
   }
 
   #sources(): Pick<ServiceInit, "storage" | "snapshots"> {
@@ -228,6 +229,8 @@ function scopeOf(tenant: string, context: HandlerContext): Scope {
 function pushOff(): TaskError {
   return new TaskError("PUSH_NOTIFICATION_NOT_SUPPORTED", "this agent sends no push notifications");
 }
+
+async function* none(): AsyncGenerator<StreamResponse, undefined> {}
 
 async function* once(frame: StreamResponse): AsyncGenerator<StreamResponse, undefined> {
   yield frame;

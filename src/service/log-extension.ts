@@ -7,7 +7,7 @@ import type { HandlerContext } from "@connectrpc/connect";
 import { type StreamResponse, StreamResponseSchema, type Task } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { invalidArgument } from "../core/errors.ts";
 import type { Frame } from "../core/follow.ts";
-import type { Entry, Position } from "../core/log-entry.ts";
+import type { Position } from "../core/log-entry.ts";
 import { formatPosition, parsePosition } from "../core/log-entry.ts";
 import { extensionsKey } from "../rpc/call-facts.ts";
 import { share } from "../rpc/wire-cache.ts";
@@ -45,24 +45,25 @@ export function badResume(description: string): Error {
   return invalidArgument({ field: "Last-Event-ID", description });
 }
 
-const positionedEvents = new WeakMap<Entry, StreamResponse>();
+// By what was decoded, not by its entry: a log keeps many entries that nobody reads any more.
+const positionedEvents = new WeakMap<StreamResponse, StreamResponse>();
 const positionedTasks = new WeakMap<Task, StreamResponse>();
 
 /** A frame with its position, made once for all who read it. */
 export function positionedFrame(frame: Frame): StreamResponse {
-  if (frame.is === "event") return once(positionedEvents, frame.entry, positionedEvent);
+  if (frame.is === "event") return once(positionedEvents, frame.entry.event, (event) => positionedEvent(event, frame.entry));
   return once(positionedTasks, frame.snapshot.task, (task) => positionedTask(task, frame.snapshot.position));
 }
 
-function positionedEvent(entry: Entry): StreamResponse {
-  const { payload } = entry.event;
+function positionedEvent(event: StreamResponse, position: Position): StreamResponse {
+  const { payload } = event;
   if (payload.case !== "statusUpdate" && payload.case !== "artifactUpdate") {
-    return payload.case === "task" ? positionedTask(payload.value, entry) : entry.event;
+    return payload.case === "task" ? positionedTask(payload.value, position) : event;
   }
-  const value = { ...payload.value, metadata: withPosition(payload.value.metadata, entry) };
-  const event = create(StreamResponseSchema);
-  event.payload = { case: payload.case, value } as StreamResponse["payload"];
-  return share(event, undefined, `${payload.value.taskId}/${formatPosition(entry)}`);
+  const value = { ...payload.value, metadata: withPosition(payload.value.metadata, position) };
+  const frame = create(StreamResponseSchema);
+  frame.payload = { case: payload.case, value } as StreamResponse["payload"];
+  return share(frame, undefined, `${payload.value.taskId}/${formatPosition(position)}`);
 }
 
 function positionedTask(task: Task, position: Position): StreamResponse {

@@ -65,9 +65,12 @@ export class SendFlow {
     if (current === undefined || scopeKey(current.meta.scope) !== scopeKey(scope)) throw taskNotFound(taskId);
     const { contextId } = current.meta;
     const sent = { ...message, taskId, contextId };
-    const own = current.snapshot.task.history.some(
-      (one) => one.messageId === message.messageId && equals(MessageSchema, { ...one, taskId, contextId }, sent),
-    );
+    const elsewhere = (message.taskId !== "" && message.taskId !== taskId) || (message.contextId !== "" && message.contextId !== contextId);
+    const own =
+      !elsewhere &&
+      current.snapshot.task.history.some(
+        (one) => one.messageId === message.messageId && equals(MessageSchema, { ...one, taskId, contextId }, sent),
+      );
     if (!own) throw badResume("names a task that this message is not part of; leave it out to send the message");
     return { is: "resumed", current };
   }

@@ -159,7 +159,7 @@ function chunksOf(task: JsonObject): string[] {
 
 function chunkOf({ payload }: StreamResponse): string[] {
   if (payload.case !== "artifactUpdate" || payload.value.artifact?.artifactId !== "test-log") return [];
-  return payload.value.artifact.parts.map(({ content }) => String(content.value));
+  return payload.value.artifact.parts.map(({ content }) => (content.case === "text" ? content.value : ""));
 }
 
 /** The task that a reader of these frames has in the end. */
@@ -173,7 +173,7 @@ function folded(frames: readonly StreamResponse[]): JsonObject {
 
 function positionOf({ payload }: StreamResponse): string {
   const { metadata } = payload.value as { metadata?: JsonObject };
-  return (metadata?.[LOG_URI] as { position: string }).position;
+  return (metadata?.[LOG_URI] as { position: string } | undefined)?.position ?? assert.fail("a frame without a position");
 }
 
 function offsetOf(frame: StreamResponse): number {
