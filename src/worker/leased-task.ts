@@ -184,7 +184,7 @@ export class LeasedTask {
       attempt,
       resumed,
       workingAfterMs: options.workingAfterMs,
-      next: (signal) => this.#nextMessage(signal),
+      next: (signal, over) => this.#nextMessage(signal, over),
       log,
     });
     const end = await this.#turn.run();
@@ -229,10 +229,8 @@ export class LeasedTask {
     return given ?? this.#commands.shift() ?? fold.commands.findLast(({ command }) => messageOf(command) !== undefined);
   }
 
-  async #nextMessage(signal: AbortSignal): Promise<Message | undefined> {
-    // What a turn has left waiting must not take a message from the next one.
-    const turn = this.#turn;
-    while (!signal.aborted && this.#turn === turn) {
+  async #nextMessage(signal: AbortSignal, over: () => boolean): Promise<Message | undefined> {
+    while (!signal.aborted && !over()) {
       const placed = this.#commands.shift();
       if (placed !== undefined) {
         this.#writer.consumed = Math.max(this.#writer.consumed, placed.offset);

@@ -27,7 +27,7 @@ export interface TurnInit {
   readonly resumed: boolean;
   readonly workingAfterMs: number;
   /** The next command's message, given to the agent while it runs. */
-  readonly next: (signal: AbortSignal) => Promise<Message | undefined>;
+  readonly next: (signal: AbortSignal, over: () => boolean) => Promise<Message | undefined>;
   readonly log: Log;
 }
 
@@ -189,7 +189,8 @@ export class TurnRun {
       tenant: caller?.tenant ?? "",
       metadata,
       acceptedOutputModes,
-      next: () => next(signal),
+      // What a turn has left waiting must not take a message from the next one.
+      next: () => next(signal, () => this.#over),
     };
   }
 }

@@ -33,7 +33,7 @@ export const INSTRUCTIONS = [
   "throw",
   "return",
 ] as const;
-export type Instruction = (typeof INSTRUCTIONS)[number];
+type Instruction = (typeof INSTRUCTIONS)[number];
 
 /** What happens next. Numbers choose a task or a reader among those that there are. */
 export type Action =

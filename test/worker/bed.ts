@@ -16,7 +16,7 @@ export function text(artifactId: string, value: string, append = false): AgentEv
 }
 
 /** One event: `task SUBMITTED`, `WORKING`, `FAILED: why`, `a = text`, `a += text`. */
-export function shown({ payload }: StreamResponse): string {
+function shown({ payload }: StreamResponse): string {
   if (payload.case === "task") return `task ${stateName(payload.value)}`;
   if (payload.case === "statusUpdate") {
     const said = textIn(payload.value.status?.message);

@@ -146,43 +146,43 @@ test("a cancel of a task that waits for a place is CANCELED, and its turn never 
   assert.deepEqual(ran, ["first", "third"]);
 });
 
-test("a cancel that comes while a follow-up's turn is being set up is heard at once", async (t) => {
-  const begun = new Gate();
-  let runs = 0;
-  const agent = agentOf(async function* ({ signal }) {
-    runs += 1;
-    if (runs === 1) {
-      yield inputRequired("which?");
-      return;
-    }
-    begun.open();
-    await aborted(signal);
-  });
-  await using harness = await testAgent(agent, { cancelGraceMs: 60_000, renewMs: 60_000 });
-  const handle = await harness.send("go");
-  await handle.task();
-  while (harness.worker.owned > 0) await new Promise((resolve) => setImmediate(resolve));
-  // The new owner has just read the log to its end.
-  const { storage } = harness;
-  const readAll = storage.read.bind(storage);
-  const [atEnd, go] = [new Gate(), new Gate()];
-  const watched = t.mock.method(storage, "read", async (...args: Parameters<typeof readAll>) => {
-    const step = await readAll(...args);
-    if (args[1].offset === 5 && step.is === "entries" && step.entries.length === 0) {
+for (const when of ["before", "after"] as const) {
+  test(`a cancel that comes ${when} a follow-up's new owner reads the log is heard at once`, async (t) => {
+    const begun = new Gate();
+    let runs = 0;
+    const agent = agentOf(async function* ({ signal }) {
+      runs += 1;
+      if (runs === 1) {
+        yield inputRequired("which?");
+        return;
+      }
+      begun.open();
+      await aborted(signal);
+    });
+    await using harness = await testAgent(agent, { cancelGraceMs: 60_000, renewMs: 60_000 });
+    const handle = await harness.send("go");
+    await handle.task();
+    while (harness.worker.owned > 0) await new Promise((resolve) => setImmediate(resolve));
+    const { storage } = harness;
+    const [atIt, go] = [new Gate(), new Gate()];
+    const readAll = storage.read.bind(storage);
+    const watched = t.mock.method(storage, "read", async (...args: Parameters<typeof readAll>) => {
+      const step = await readAll(...args);
+      if (args[1].offset !== (when === "before" ? 0 : 5)) return step;
       watched.mock.restore();
-      atEnd.open();
+      atIt.open();
       await go.opened;
-    }
-    return step;
+      return step;
+    });
+    const sending = handle.followUp("blue");
+    await atIt.opened;
+    const asked = handle.cancel();
+    while ((await storage.meta(handle.taskId))?.cancelRequested === 0) await new Promise((resolve) => setImmediate(resolve));
+    go.open();
+    await sending;
+    assert.equal(stateName(await asked), "CANCELED");
   });
-  const sending = handle.followUp("blue");
-  await atEnd.opened;
-  const asked = handle.cancel();
-  while ((await storage.meta(handle.taskId))?.cancelRequested === 0) await new Promise((resolve) => setImmediate(resolve));
-  go.open();
-  await sending;
-  assert.equal(stateName(await asked), "CANCELED");
-});
+}
 
 test("a cancel at any moment of a short task ends it once", async () => {
   const agent = agentOf(async function* ({ signal }) {

@@ -153,6 +153,42 @@ test("a task that was created just before the drain runs elsewhere, once", async
   assert.equal(runs, 1);
 });
 
+test("a create that comes back only during the drain leaves its task to another replica", async (t) => {
+  const [begun, end] = [new Gate(), new Gate()];
+  const agent = agentOf(async function* ({ message }) {
+    if (textIn(message) === "block") {
+      begun.open();
+      await end.opened;
+    }
+    yield completed();
+  });
+  await using harness = await testAgent(agent, { drainMs: 10_000 });
+  const blocking = await harness.send("block");
+  await begun.opened;
+  const { storage } = harness;
+  const createTask = storage.create.bind(storage);
+  const [created, go] = [new Gate(), new Gate()];
+  t.mock.method(storage, "create", async (...args: Parameters<typeof createTask>) => {
+    const reply = await createTask(...args);
+    created.open();
+    await go.opened;
+    return reply;
+  });
+  const sending = harness.send("go");
+  await created.opened;
+  const drained = harness.drain();
+  go.open();
+  const handle = await sending;
+  assert.equal(stateName(await handle.task()), "COMPLETED");
+  assert.deepEqual(
+    (await harness.log(handle.taskId)).map(({ epoch }) => epoch),
+    [1, 1, 2],
+  );
+  end.open();
+  await drained;
+  assert.equal(stateName(await blocking.task()), "COMPLETED");
+});
+
 test("a turn that waits for its caller is let go; the answer begins a new turn elsewhere", async () => {
   const runs: string[] = [];
   const agent = agentOf(async function* (turn) {

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test, type TestContext } from "node:test";
 import { TaskError } from "../../src/core/errors.ts";
 import { completed, inputRequired, working } from "../../src/core/events.ts";
-import { testAgent } from "../../src/testing/index.ts";
+import type { Batch, Lease } from "../../src/core/storage.ts";
+import { type AgentHarness, testAgent } from "../../src/testing/index.ts";
 import { agentOf, content, Gate, history, read, shownLog, stateName, text, textIn } from "./bed.ts";
 
 test("an interrupted task goes on: WORKING and the message in one step, a new turn, the rest of the conversation", async () => {
@@ -230,6 +231,61 @@ test("next() that an ended turn has left waiting takes no message from the turn 
   assert.equal(content(await harness.read(handle.taskId), "a"), "three");
 });
 
+test("a message that comes while a returned turn is written out is the next turn's, not the one's that left next() waiting", async (t) => {
+  const said: string[] = [];
+  const agent = agentOf(
+    async function* (turn) {
+      said.push(textIn(turn.message));
+      if (said.length === 1) void turn.next();
+      yield text("a", "x");
+    },
+    { acceptsMessages: true },
+  );
+  await using harness = await testAgent(agent);
+  const release = holdAppend(t, harness);
+  const handle = await harness.send("one");
+  await release.held;
+  await handle.followUp("two");
+  release.go();
+  assert.equal(stateName(await handle.task()), "COMPLETED");
+  assert.deepEqual(said, ["one", "two"]);
+});
+
+test("a message that overtakes INPUT_REQUIRED on its way into the log: WORKING again, then its turn", async (t) => {
+  const said: string[] = [];
+  const ask = new Gate();
+  const agent = agentOf(
+    async function* ({ message }) {
+      said.push(textIn(message));
+      if (said.length > 1) return yield* [text("a", "x")];
+      yield working("one moment");
+      await ask.opened;
+      return yield* [inputRequired("which?")];
+    },
+    { acceptsMessages: true },
+  );
+  await using harness = await testAgent(agent, { closeOnInputRequired: "none" });
+  const handle = await harness.send("one");
+  while (!shownLog(await harness.log(handle.taskId)).includes("WORKING: one moment")) await new Promise((resolve) => setImmediate(resolve));
+  const release = holdAppend(t, harness);
+  ask.open();
+  await release.held;
+  await handle.followUp("two");
+  release.go();
+  assert.equal((await read(handle.events)).at(-1), "COMPLETED");
+  assert.deepEqual(said, ["one", "two"]);
+  assert.deepEqual(shownLog(await harness.log(handle.taskId)), [
+    "task SUBMITTED",
+    "(start)",
+    "WORKING: one moment",
+    "(followUp)",
+    "INPUT_REQUIRED: which?",
+    "WORKING",
+    "a = x",
+    "COMPLETED",
+  ]);
+});
+
 test("a task at rest without a turn holds no lease", async () => {
   const agent = agentOf(async function* () {
     yield inputRequired("which?");
@@ -240,6 +296,19 @@ test("a task at rest without a turn holds no lease", async () => {
   while (harness.worker.owned > 0) await new Promise((resolve) => setImmediate(resolve));
   assert.equal((await harness.storage.meta(handle.taskId))?.leased, false);
 });
+
+/** Holds the next append until it is let go. */
+function holdAppend(t: TestContext, { storage }: AgentHarness): { held: Promise<void>; go: () => void } {
+  const [held, gate] = [new Gate(), new Gate()];
+  const append = storage.append.bind(storage);
+  const mocked = t.mock.method(storage, "append", async (lease: Lease, batch: Batch) => {
+    mocked.mock.restore();
+    held.open();
+    await gate.opened;
+    return append(lease, batch);
+  });
+  return { held: held.opened, go: gate.open };
+}
 
 async function* one<T>(value: T): AsyncGenerator<T> {
   yield value;

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TurnAborted } from "../../src/core/agent.ts";
 import { completed, inputRequired, working } from "../../src/core/events.ts";
+import { Snapshots } from "../../src/core/snapshots.ts";
 import { type AgentHarness, testAgent } from "../../src/testing/index.ts";
 import { aborted, agentOf, content, Gate, read, saidBy, shownLog, stateName, text, textIn } from "./bed.ts";
 
@@ -221,6 +222,37 @@ test("a crash of a turn that works while messages wait resumes its own message; 
   await harness.takeOver(handle.taskId);
   assert.equal(stateName(await handle.task()), "COMPLETED");
   assert.deepEqual(runs, ["one false", "one true", "two false", "three false"]);
+});
+
+test("a replica that takes its own expired task again aborts the turn that it lost", async () => {
+  const [begun, old] = [new Gate(), Promise.withResolvers<unknown>()];
+  let runs = 0;
+  const agent = agentOf(
+    async function* ({ signal }) {
+      runs += 1;
+      if (runs > 1) {
+        yield completed();
+        return;
+      }
+      yield working();
+      begun.open();
+      await aborted(signal);
+      old.resolve(signal.reason);
+    },
+    { resumable: true },
+  );
+  await using harness = await testAgent(agent, { renewMs: 60_000 });
+  const { storage, worker } = harness;
+  const handle = await harness.send("go");
+  await begun.opened;
+  await stored(harness, handle.taskId, "WORKING");
+  for (const { lease, meta } of await storage.expire(handle.taskId, { token: "again", replica: "replica-1" })) {
+    const fold = await new Snapshots(storage, { cacheBytes: 1, historyLimit: 10 }).fresh(lease.taskId);
+    worker.adopt({ ...meta, lease, fold, cancelRequested: false });
+  }
+  const reason = await old.promise;
+  assert.ok(reason instanceof TurnAborted && reason.abortCause === "lease-lost");
+  assert.equal(stateName(await handle.task()), "COMPLETED");
 });
 
 test("a lease lost while the turn waits for its caller costs the task nothing: the answer begins a new turn", async () => {

@@ -90,7 +90,7 @@ function event(init: Parameters<typeof create<typeof StreamResponseSchema>>[1]):
 }
 
 /** What a store is told of a task. */
-export function head(state: TaskState, statusTime: number = EPOCH_MS): Head {
+function head(state: TaskState, statusTime: number = EPOCH_MS): Head {
   return { state, statusTime, task: toBinary(TaskSchema, create(TaskSchema, { status: { state } })), historyLength: 0 };
 }
 
