@@ -28,7 +28,7 @@ function known(path: readonly string[], description: string): KnownOption {
   return { path, description, flag: words, variable: `THROUGHLINE_${words.replaceAll("-", "_").toUpperCase()}` };
 }
 
-/** Reads and completes the options. Throws OptionsError. */
+/** Reads and completes the options: the file's, over them the environment's, over those the flags'. Throws OptionsError. */
 export async function readOptions(
   flags: Readonly<Record<string, string>>,
   environment: NodeJS.ProcessEnv,
@@ -38,7 +38,8 @@ export async function readOptions(
   const sources = new Map<string, string>();
   for (const option of knownOptions()) {
     const fromFlag = flags[option.flag];
-    const text = fromFlag ?? environment[option.variable];
+    // A variable that is set to nothing counts as one that is not set.
+    const text = fromFlag ?? (environment[option.variable] || undefined);
     if (text === undefined) continue;
     sources.set(option.path.join("."), fromFlag === undefined ? option.variable : `--${option.flag}`);
     set(given, option.path, text);
@@ -48,38 +49,56 @@ export async function readOptions(
   } catch (error) {
     if (!(error instanceof OptionsError)) throw error;
     const lines = error.message.split("\n").map((line) => {
-      const name = line.slice(0, line.indexOf(":"));
-      const source = sources.get(name);
+      const source = sourceOf(line, sources) ?? (file === undefined ? undefined : `--config ${file}`);
       return source === undefined ? line : `${source} (${line})`;
     });
     throw new OptionsError(lines.join("\n"));
   }
 }
 
+/** Where the option that a line of an error is about came from; the line may name a part of it, as `tenants.0`. */
+function sourceOf(line: string, sources: ReadonlyMap<string, string>): string | undefined {
+  const name = line.slice(0, line.indexOf(":"));
+  for (const [option, source] of sources) if (name === option || name.startsWith(`${option}.`)) return source;
+  return undefined;
+}
+
 async function readFileOptions(file: string): Promise<Record<string, unknown>> {
   const text = await readFile(file, "utf8").catch((cause: unknown) => {
     throw new OptionsError(`--config: cannot read ${file}`, { cause });
   });
+  let value: unknown;
   try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return { ...value };
+    value = JSON.parse(text);
   } catch (cause) {
-    throw new OptionsError(`--config: ${file} is not JSON`, { cause });
+    throw new OptionsError(`--config: ${file} is not JSON: ${(cause as Error).message}`, { cause });
   }
-  throw new OptionsError(`--config: ${file} does not hold a JSON object`);
+  if (!isObject(value)) throw new OptionsError(`--config: ${file} does not hold a JSON object`);
+  return { ...value };
 }
 
 function set(target: Record<string, unknown>, path: readonly string[], text: string): void {
   const [key = "", inner] = path;
   if (inner === undefined) target[key] = meaning(key, text);
-  else target[key] = { ...(target[key] as object | undefined), [inner]: /^\d+$/.test(text) ? Number(text) : text };
+  // What is no object stays, for the schema to refuse.
+  else if (target[key] === undefined || isObject(target[key])) target[key] = { ...target[key], [inner]: number(text) ?? text };
 }
 
 /** Texts have no types: the first reading that the option takes is the one that was meant. */
 function meaning(key: string, text: string): unknown {
   const schema = optionsSchema.shape[key as keyof typeof optionsSchema.shape];
-  const readings: unknown[] = [text, ...(/^-?\d+$/.test(text) ? [Number(text)] : []), ...json(text), text.split(",")];
-  return readings.find((reading) => schema.safeParse(reading).success) ?? readings[1] ?? text;
+  const readings: unknown[] = [text, number(text) ?? text, ...json(text), text.split(",")];
+  return readings.find((reading) => schema.safeParse(reading).success) ?? best(readings, schema);
+}
+
+/** The reading of which the schema says the most: a list with one bad element rather than "not a list". */
+function best(readings: readonly unknown[], schema: (typeof optionsSchema.shape)[keyof typeof optionsSchema.shape]): unknown {
+  const deep = readings.find((reading) => schema.safeParse(reading).error?.issues.some(({ path }) => path.length > 0));
+  return deep ?? readings[1];
+}
+
+function number(text: string): number | undefined {
+  return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : undefined;
 }
 
 function json(text: string): unknown[] {
@@ -88,4 +107,8 @@ function json(text: string): unknown[] {
   } catch {
     return [];
   }
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import type { JsonObject } from "@bufbuild/protobuf";
 import { Command, Option } from "commander";
 import { pino } from "pino";
 import type { Agent } from "../core/agent.ts";
@@ -35,9 +36,19 @@ async function run(path: string, flags: Record<string, string>): Promise<void> {
   );
   const options = await readOptions(named, process.env, flags["config"]);
   const agent = await loadAgent(path);
-  const server = await serve({ ...options, agent, log: logger(flags["log"] ?? "info") });
-  process.stdout.write(welcome(agent, server));
+  const server = await serve({ ...options, agent, log: logger(flags["log"] ?? "info") }).catch(namingFlags);
   stopOnSignals(server);
+  process.stdout.write(welcome(agent, server));
+}
+
+/** Says after each option of an error how it is set. */
+function namingFlags(error: unknown): never {
+  if (!(error instanceof OptionsError)) throw error;
+  const lines = error.message.split("\n").map((line) => {
+    const known = knownOptions().find(({ path }) => line.startsWith(`${path.join(".")}:`));
+    return known === undefined ? line : `${line} (set it with --${known.flag} or ${known.variable})`;
+  });
+  throw new OptionsError(lines.join("\n"), { cause: error });
 }
 
 function camel(flag: string): string {
@@ -53,7 +64,7 @@ async function loadAgent(path: string): Promise<Agent> {
     throw new OptionsError(`<agent>: cannot load ${path}: ${why}`, { cause });
   }
   const agent = module.default;
-  if (typeof agent?.run !== "function" || typeof agent.card !== "object")
+  if (typeof agent?.run !== "function" || typeof agent.card !== "object" || agent.card === null)
     throw new OptionsError(`<agent>: the default export of ${path} is no agent: it needs card and run`);
   return agent as Agent;
 }
@@ -86,30 +97,38 @@ function stopOnSignals(server: RunningServer): void {
 /** Where everything is, and one line to try per binding. */
 function welcome(agent: Agent, server: RunningServer): string {
   const { grpc, http, ops } = server.ports;
-  const { host } = server.options;
+  const { restPrefix, tokens } = server.options;
+  const host = reachable(server.options.host);
   const base = `http://${host}:${http}`;
   const text = agent.card.skills?.[0]?.examples?.[0] ?? "hello";
-  const message = (): string => JSON.stringify({ messageId: randomUUID(), role: "ROLE_USER", parts: [{ text }] });
-  const curl = `curl -N -H 'A2A-Version: 1.0' -H 'Content-Type: application/json'`;
-  const rpc = JSON.stringify({
-    jsonrpc: "2.0",
-    id: 1,
-    method: "SendStreamingMessage",
-    params: { message: JSON.parse(message()) as unknown },
-  });
+  const message = (): JsonObject => ({ messageId: randomUUID(), role: "ROLE_USER", parts: [{ text }] });
+  const rpc = { jsonrpc: "2.0", id: 1, method: "SendStreamingMessage", params: { message: message() } };
+  const token = tokens === undefined ? "" : ` -H ${quoted("Authorization: Bearer <token>")}`;
+  const curl = `curl -N -H 'A2A-Version: 1.0' -H 'Content-Type: application/json'${token}`;
   return `${agent.card.name ?? "agent"} is served
 
   gRPC        ${host}:${grpc}
-  HTTP+JSON   ${base}
+  HTTP+JSON   ${base}${restPrefix}
   JSON-RPC    ${base}/jsonrpc
   card        ${base}/.well-known/agent-card.json
   operations  http://${host}:${ops}/readyz
 
 Try it, one line per binding:
 
-  npm run -s grpc -- ${host}:${grpc} send '${text}'
-  ${curl} ${base}/message:stream -d '{"message":${message()}}'
-  ${curl} ${base}/jsonrpc -d '${rpc}'
+  npm run -s grpc -- ${host}:${grpc} send ${quoted(text)}
+  ${curl} ${base}${restPrefix}/message:stream -d ${quoted(JSON.stringify({ message: message() }))}
+  ${curl} ${base}/jsonrpc -d ${quoted(JSON.stringify(rpc))}
 
 `;
+}
+
+/** An address that a caller on this machine can use. */
+function reachable(host: string): string {
+  if (host === "0.0.0.0" || host === "::") return "127.0.0.1";
+  return host.includes(":") ? `[${host}]` : host;
+}
+
+/** A word for the shell, whatever it holds. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -5,6 +5,10 @@ import { z } from "zod";
 const ms = z.int().min(0);
 const port = z.int().min(0).max(65_535);
 const positive = z.int().min(1);
+/** What a timer takes: Node fires longer ones at once. */
+const TIMER_MAX_MS = 2_147_000_000;
+const timer = ms.max(TIMER_MAX_MS);
+const interval = timer.min(1);
 const MiB = 1024 * 1024;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -52,9 +56,9 @@ export const optionsSchema = z.strictObject({
     .default("application/a2a+json")
     .describe("Type of HTTP+JSON replies to callers that name none."),
   capacity: positive.default(1000).describe("Turns at once on this replica."),
-  workingAfterMs: ms.default(100).describe("A turn that has yielded nothing for this long gets WORKING."),
-  cancelGraceMs: ms.default(5000).describe("How long a canceled turn may take to end by itself."),
-  replyTimeoutMs: positive.default(10_000).describe("How long an agent's reply() may think."),
+  workingAfterMs: timer.default(100).describe("A turn that has yielded nothing for this long gets WORKING."),
+  cancelGraceMs: timer.default(5000).describe("How long a canceled turn may take to end by itself."),
+  replyTimeoutMs: interval.default(10_000).describe("How long an agent's reply() may think."),
   maxAttempts: positive.default(3).describe("Runs of a resumable turn before it ends FAILED."),
   maxMessageBytes: positive.default(16 * MiB).describe("Largest request, on every binding."),
   maxTaskBytes: positive.default(15 * MiB).describe("Encoded bytes of a Task beyond which it ends FAILED."),
@@ -67,15 +71,15 @@ export const optionsSchema = z.strictObject({
   windowEntries: positive.default(1000).describe("Entries of a task that readers can resume in."),
   windowBytes: positive.default(MiB).describe("Bytes of entries that readers can resume in; the smaller of both counts."),
   leaseMs: positive.default(15_000).describe("How long a lease lasts without renewal."),
-  renewMs: positive.default(5000).describe("Time between two renewals."),
-  keepaliveMs: positive.default(15_000).describe("Time between two SSE comments or HTTP/2 PINGs on a quiet stream."),
-  keepaliveTimeoutMs: positive.default(20_000).describe("How long the answer to an HTTP/2 PING may take."),
-  stalledStreamMs: positive.default(60_000).describe("A stream whose reader takes nothing for this long is ended."),
-  stallFlushMs: ms.default(1000).describe("How long the end of such a stream may take to be flushed."),
+  renewMs: interval.default(5000).describe("Time between two renewals."),
+  keepaliveMs: interval.default(15_000).describe("Time between two SSE comments or HTTP/2 PINGs on a quiet stream."),
+  keepaliveTimeoutMs: interval.default(20_000).describe("How long the answer to an HTTP/2 PING may take."),
+  stalledStreamMs: interval.default(60_000).describe("A stream whose reader takes nothing for this long is ended."),
+  stallFlushMs: timer.default(1000).describe("How long the end of such a stream may take to be flushed."),
   egressBytes: positive.default(64 * MiB).describe("Bytes of large frames on their way to all readers."),
-  drainDelayMs: ms.default(5000).describe("Time between readiness going false and the drain."),
-  streamGraceMs: ms.default(2000).describe("How long streams may end by themselves in a drain."),
-  drainMs: ms.default(20_000).describe("How long turns and calls may end by themselves in a drain."),
+  drainDelayMs: timer.default(5000).describe("Time between readiness going false and the drain."),
+  streamGraceMs: timer.default(2000).describe("How long streams may end by themselves in a drain."),
+  drainMs: timer.default(20_000).describe("How long turns and calls may end by themselves in a drain."),
 });
 
 /** Options, complete. */

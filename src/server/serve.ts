@@ -25,7 +25,7 @@ import { MemoryStorage } from "../storage/memory/memory-storage.ts";
 import { pause } from "../worker/pause.ts";
 import { Worker } from "../worker/worker.ts";
 import { opsServer } from "./ops.ts";
-import { resolveOptions, type ServerOptions, type ServerOptionsInput } from "./options.ts";
+import { OptionsError, resolveOptions, type ServerOptions, type ServerOptionsInput } from "./options.ts";
 
 /** What to serve. Everything but the agent has a default. */
 export interface ServeInit extends ServerOptionsInput {
@@ -51,6 +51,7 @@ export interface DrainOptions {
 
 const CARD_MAX_AGE_SECONDS = 300;
 const MAX_QUEUED_BYTES = 256 * 1024;
+const IDLE_CHECK_MS = 10;
 const JSON_RPC_PATHS = ["/", "/jsonrpc", "/a2a/jsonrpc"];
 
 /** Starts a server; resolves when all its ports listen. */
@@ -116,20 +117,35 @@ export class RunningServer implements AsyncDisposable {
     return this.#ports;
   }
 
-  /** Binds the ports. Called by {@link serve}. */
+  /** Binds the ports. Called by {@link serve}. Throws {@link OptionsError} where one cannot be had, and leaves none bound. */
   async start(): Promise<void> {
+    try {
+      await this.#bind();
+    } catch (error) {
+      this.#grpc.forceShutdown();
+      this.#http.close();
+      this.#ops.close();
+      if (this.#ownsStorage) await this.#storage.close();
+      this.#state = "closed";
+      throw error;
+    }
+    this.#worker.start();
+    this.#state = "serving";
+  }
+
+  async #bind(): Promise<void> {
     const { host, grpcPort, httpPort, opsPort } = this.options;
     const shown = host.includes(":") ? `[${host}]` : host;
-    const grpc = await listenGrpc(this.#grpc, `${shown}:${grpcPort}`, ServerCredentials.createInsecure());
-    const http = await listen(this.#http, httpPort, host);
+    const credentials = ServerCredentials.createInsecure();
+    const grpc = await listenGrpc(this.#grpc, `${shown}:${grpcPort}`, credentials).catch(notBound("grpcPort", host, grpcPort));
+    const http = await listen(this.#http, httpPort, host).catch(notBound("httpPort", host, httpPort));
+    const ops = await listen(this.#ops, opsPort, host).catch(notBound("opsPort", host, opsPort));
     nameInterfaces(this.card, {
       grpc: this.options.publicGrpcUrl ?? `${shown}:${grpc}`,
       http: this.options.publicHttpUrl ?? `http://${shown}:${http}`,
       restPrefix: this.options.restPrefix,
     });
-    this.#ports = { grpc, http, ops: await listen(this.#ops, opsPort, host) };
-    this.#worker.start();
-    this.#state = "serving";
+    this.#ports = { grpc, http, ops };
   }
 
   /**
@@ -155,12 +171,23 @@ export class RunningServer implements AsyncDisposable {
     this.#streams.drain();
     const closed = this.#closePorts();
     await finished;
+    await this.#flushed(closed);
     this.#grpc.forceShutdown();
     this.#http.closeAllConnections();
     await closed;
     if (this.#ownsStorage) await this.#storage.close();
     this.#state = "closed";
     this.#log.info({}, "closed");
+  }
+
+  /** Lets what was said last reach its readers. Not a wait that can be skipped: it would take the reason from those who are to come back. */
+  async #flushed(closed: Promise<void>): Promise<void> {
+    const over = new AbortController();
+    // A connection whose last stream has ended is idle, and kept alive by its client only.
+    const idle = setInterval(() => this.#http.closeIdleConnections(), IDLE_CHECK_MS);
+    await Promise.race([closed, pause(this.options.stallFlushMs, over.signal)]);
+    clearInterval(idle);
+    over.abort();
   }
 
   /** Says GOAWAY and takes no more connections; resolves when the last one is gone. */
@@ -174,6 +201,20 @@ export class RunningServer implements AsyncDisposable {
     this.#ops.close();
     this.#ops.closeAllConnections();
   }
+}
+
+/** Says which option is to blame for a port that could not be bound. */
+function notBound(option: "grpcPort" | "httpPort" | "opsPort", host: string, port: number): (cause: Error) => never {
+  return (cause) => {
+    // grpc-js has the system's error in its text only.
+    const { message } = cause;
+    if (message.includes("EADDRINUSE")) throw new OptionsError(`${option}: ${host}:${port} is in use already`, { cause });
+    if (message.includes("EACCES")) throw new OptionsError(`${option}: this process may not listen on port ${port}`, { cause });
+    if (/EADDRNOTAVAIL|ENOTFOUND|EAI_AGAIN|resol/i.test(message)) {
+      throw new OptionsError(`host: ${host} is no address of this machine`, { cause });
+    }
+    throw new OptionsError(`${option}: cannot listen on ${host}:${port}: ${message}`, { cause });
+  };
 }
 
 /** Parts that a caller may bring. */

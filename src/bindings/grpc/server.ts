@@ -2,9 +2,11 @@
 import { create, type DescMethodServerStreaming, type DescMethodUnary } from "@bufbuild/protobuf";
 import {
   type handleUnaryCall,
+  logVerbosity,
   Server,
   type ServerCredentials,
   type ServiceDefinition,
+  setLogVerbosity,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { acceptedKey } from "../../rpc/call-facts.ts";
@@ -55,10 +57,17 @@ export function grpcServer(guarded: AnyGuarded, options: GrpcOptions): Server {
 }
 
 /** Binds the server; answers the port. */
-export function listenGrpc(server: Server, address: string, credentials: ServerCredentials): Promise<number> {
+export async function listenGrpc(server: Server, address: string, credentials: ServerCredentials): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
+  // grpc-js writes a failure to stderr as well: whoever called tells of it.
+  const quiet = process.env["GRPC_VERBOSITY"] === undefined && process.env["GRPC_NODE_VERBOSITY"] === undefined;
+  if (quiet) setLogVerbosity(logVerbosity.NONE);
   server.bindAsync(address, credentials, (error, port) => (error === null ? resolve(port) : reject(error)));
-  return promise;
+  try {
+    return await promise;
+  } finally {
+    if (quiet) setLogVerbosity(logVerbosity.ERROR);
+  }
 }
 
 function unary(guarded: AnyGuarded, method: DescMethodUnary, impl: Impl): handleUnaryCall<Buffer, Buffer> {
