@@ -181,11 +181,13 @@ class EventStream {
     socket?.uncork();
   }
 
-  /** Ends a stalled stream cleanly if its reader still takes what is queued, else hard. */
-  giveUp(): Promise<void> {
-    return this.#writer.giveUp(
+  /** Ends a stalled stream cleanly if its reader still takes what is queued, else hard; its connection is not used again. */
+  async giveUp(): Promise<void> {
+    const { socket } = this.#response;
+    await this.#writer.giveUp(
       () => this.end(),
       () => void this.#response.destroy(),
     );
+    socket?.destroySoon();
   }
 }
