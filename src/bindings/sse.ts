@@ -108,12 +108,17 @@ class ChunkSink implements Sink<string> {
   write(text: string): boolean {
     const response = this.#response;
     const { socket } = response;
-    if (!this.begun || socket === null || !response.chunkedEncoding) {
-      this.begun = true;
-      return response.write(text);
+    const first = !this.begun;
+    this.begun = true;
+    if (socket === null || !response.chunkedEncoding) return response.write(text);
+    if (first) {
+      socket.cork();
+      response.flushHeaders();
     }
     const bytes = Buffer.byteLength(text);
-    return socket.write(`${bytes.toString(16)}\r\n${text}\r\n`, bytes === text.length ? "latin1" : "utf8");
+    const going = socket.write(`${bytes.toString(16)}\r\n${text}\r\n`, bytes === text.length ? "latin1" : "utf8");
+    if (first) socket.uncork();
+    return going;
   }
 
   on(event: string, listener: () => void): this {

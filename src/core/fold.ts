@@ -99,6 +99,13 @@ export class Fold {
     return { position: this.#position, bytes: toBinary(CheckpointSchema, stored) };
   }
 
+  /** What the encoded task would measure with further events. Costs a fold and an encoding. */
+  sizeWith(items: readonly { readonly event: StreamResponse }[]): number {
+    let task = copyTask(this.task);
+    for (const { event } of items) ({ task } = apply(task, event, this.#historyLimit));
+    return toBinary(TaskSchema, task).length;
+  }
+
   /** Measures the encoded task exactly. Costs an encoding: for the rare case that the running count nears a bound. */
   measure(): number {
     this.bytes = toBinary(TaskSchema, this.task).length;

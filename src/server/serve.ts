@@ -20,7 +20,7 @@ import { guard } from "../rpc/policy.ts";
 import { A2AServiceImpl } from "../service/a2a-service.ts";
 import { abandonTask } from "../service/cancel-task.ts";
 import { nameInterfaces, publicCard } from "../service/agent-card.ts";
-import { Streams } from "../service/streams.ts";
+import { callDrained, streamDrained, Streams } from "../service/streams.ts";
 import { MemoryStorage } from "../storage/memory/memory-storage.ts";
 import { pause } from "../worker/pause.ts";
 import { Worker } from "../worker/worker.ts";
@@ -51,6 +51,8 @@ export interface DrainOptions {
 
 const CARD_MAX_AGE_SECONDS = 300;
 const MAX_QUEUED_BYTES = 256 * 1024;
+/** What a call needs to answer once its task has ended. */
+const ANSWER_MS = 100;
 const IDLE_CHECK_MS = 10;
 const JSON_RPC_PATHS = ["/", "/jsonrpc", "/a2a/jsonrpc"];
 
@@ -70,7 +72,8 @@ export class RunningServer implements AsyncDisposable {
   readonly #log: Log;
   readonly #storage: Storage;
   readonly #ownsStorage: boolean;
-  readonly #streams = new Streams();
+  readonly #streams = new Streams(streamDrained);
+  readonly #waits = new Streams(callDrained);
   readonly #worker: Worker;
   readonly #grpc: GrpcServer;
   readonly #http: HttpServer;
@@ -80,7 +83,7 @@ export class RunningServer implements AsyncDisposable {
   #drained: Promise<void> | undefined;
 
   constructor(agent: Agent, options: ServerOptions, parts: Parts) {
-    const { streams, log } = { streams: this.#streams, log: parts.log ?? SILENT };
+    const [streams, waits, log] = [this.#streams, this.#waits, parts.log ?? SILENT];
     this.options = options;
     this.#log = log;
     this.#storage = parts.storage ?? new MemoryStorage(options);
@@ -90,7 +93,7 @@ export class RunningServer implements AsyncDisposable {
     const snapshots = new Snapshots(storage, options);
     const abandon = (taskId: string): Promise<void> => abandonTask({ storage, snapshots }, taskId);
     this.#worker = new Worker({ agent, storage, snapshots, options, log, abandon });
-    const service = new A2AServiceImpl({ agent, card: this.card, storage, snapshots, worker: this.#worker, options, streams });
+    const service = new A2AServiceImpl({ agent, card: this.card, storage, snapshots, worker: this.#worker, options, streams, waits });
     const authenticate = parts.authenticate ?? (options.tokens === undefined ? anonymous : bearerTokens(options.tokens));
     const guarded = guard(A2AService, service, { authenticate, card: this.card, assumeVersion: options.assumeVersion });
     const slow = {
@@ -171,6 +174,9 @@ export class RunningServer implements AsyncDisposable {
     this.#streams.drain();
     const closed = this.#closePorts();
     await finished;
+    // What waits for a task that ended here has its answer; the rest is told to ask another replica.
+    await this.#waits.idle(ANSWER_MS);
+    this.#waits.drain();
     await this.#flushed(closed);
     this.#grpc.forceShutdown();
     this.#http.closeAllConnections();

@@ -34,7 +34,10 @@ import { validateTaskRequest, validateTenant } from "./validate.ts";
 
 /** What the service is made of. */
 export interface ServiceInit extends SendInit {
+  /** Streams of callers. */
   readonly streams: Streams;
+  /** Calls that wait for a task: a drain gives them longer. */
+  readonly waits: Streams;
 }
 
 /** The service over one log. Throws TaskError; the bindings map it by the one table. */
@@ -51,8 +54,8 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
     const sent = await this.#send(request, context);
     if (sent.is === "message") return { payload: { case: "message", value: sent.message } };
     const { historyLength, returnImmediately } = request.configuration ?? {};
-    const { first, repeat } = sent.is === "resumed" ? { first: sent.current.snapshot, repeat: true } : sent;
-    const task = returnImmediately === true ? first.task : await this.#untilAtRest(first, repeat, context);
+    const first = sent.is === "resumed" ? sent.current.snapshot : sent.first;
+    const task = returnImmediately === true ? first.task : await this.#untilAtRest(first, context);
     return { payload: { case: "task", value: withHistory(task, historyLength) } };
   }
 
@@ -146,25 +149,15 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
   }
 
   /** Follows the log until the task is at rest; only a state entered after the message counts (C-38). */
-  async #untilAtRest(first: Snapshot, repeat: boolean, context: HandlerContext): Promise<Task> {
+  async #untilAtRest(first: Snapshot, context: HandlerContext): Promise<Task> {
     const { signal } = context;
     const taskId = first.task.id;
-    if (repeat && isAtRest(stateOf(first.task))) return first.task;
+    if (isAtRest(stateOf(first.task))) return first.task;
     context.values.get(acceptedKey)();
-    const wait = this.#init.streams.open<Frame>({ ...this.#sources(), taskId, from: first.position, project: (frame) => frame, signal });
-    try {
-      for await (const frame of wait) {
-        const state = frame.is === "event" ? stateAfter(frame.entry.event) : stateOf(frame.snapshot.task);
-        if (state !== undefined && isAtRest(state)) return (await this.#init.snapshots.read(taskId)).task;
-      }
-    } catch (error) {
-      if (error instanceof TaskError && error.reason === "STREAM_DRAINED") {
-        throw new TaskError("SERVER_DRAINING", "this replica is going away; the task goes on", {
-          metadata: { taskId },
-          retryAfterMs: 1000,
-        });
-      }
-      throw error;
+    const wait = this.#init.waits.open<Frame>({ ...this.#sources(), taskId, from: first.position, project: (frame) => frame, signal });
+    for await (const frame of wait) {
+      const state = frame.is === "event" ? stateAfter(frame.entry.event) : stateOf(frame.snapshot.task);
+      if (state !== undefined && isAtRest(state)) return (await this.#init.snapshots.read(taskId)).task;
     }
     if (!signal.aborted) return (await this.#init.snapshots.read(taskId)).task;
     throw callEnded(signal, "the wait has ended; the task goes on", taskId);

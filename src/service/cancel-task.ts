@@ -18,13 +18,13 @@ const APPEND_MS = 250;
  * Throws TASK_NOT_CANCELABLE where the task has ended already, CANCELED included.
  */
 export async function cancelTask(init: ServiceInit, request: CancelTaskRequest, scope: Scope, signal: AbortSignal): Promise<Task> {
-  const { storage, snapshots, options, streams } = init;
+  const { storage, snapshots, options, waits } = init;
   const taskId = request.id;
   const entry = cancelEntry(request, scope);
   const from = await append(init, taskId, entry);
   const grace = AbortSignal.timeout(options.cancelGraceMs + APPEND_MS);
   const until = AbortSignal.any([signal, grace]);
-  const wait = streams.open({ storage, snapshots, taskId, from, project: () => undefined, signal: until });
+  const wait = waits.open({ storage, snapshots, taskId, from, project: () => undefined, signal: until });
   // The follower ends after the terminal event, or when the grace is over.
   while ((await wait.next()).done !== true);
   if (signal.aborted) throw callEnded(signal, "the wait has ended; the cancel request stands", taskId);

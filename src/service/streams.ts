@@ -3,14 +3,18 @@ import type { StreamResponse } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { TaskError } from "../core/errors.ts";
 import { Follower, type FollowOptions, type OpenStream } from "../core/follow.ts";
 
+/** Makes the error with which a drain ends what follows a task. */
+export type DrainError = (taskId: string) => TaskError;
+
 /** Keeps every open follower until it ends. */
 export class Streams {
+  readonly #drained: DrainError;
   readonly #open = new Map<OpenStream, string>();
   #draining = false;
   #onIdle: (() => void) | undefined;
 
-  get size(): number {
-    return this.#open.size;
+  constructor(drained: DrainError) {
+    this.#drained = drained;
   }
 
   /** Opens a follower. During a drain it fails at its first frame. */
@@ -18,7 +22,7 @@ export class Streams {
     const follower = new Follower<T>({ ...options, onEnd: (ended) => this.#ended(ended) });
     if (follower.ended) return follower;
     this.#open.set(follower, options.taskId);
-    if (this.#draining) follower.fail(drained(options.taskId));
+    if (this.#draining) follower.fail(this.#drained(options.taskId));
     return follower;
   }
 
@@ -37,13 +41,17 @@ export class Streams {
     await promise;
   }
 
-  /** Ends every stream: any other replica goes on from where it stands (DESIGN 5, Drain). */
+  /** Ends everything that is open, and whatever is opened from now on. */
   drain(): void {
     this.#draining = true;
-    for (const [follower, taskId] of this.#open) follower.fail(drained(taskId));
+    for (const [follower, taskId] of this.#open) follower.fail(this.#drained(taskId));
   }
 }
 
-function drained(taskId: string): TaskError {
-  return new TaskError("STREAM_DRAINED", "this replica is going away: subscribe again", { metadata: { taskId } });
-}
+/** What a stream of a caller ends with: any other replica goes on from where it stands (DESIGN 5, Drain). */
+export const streamDrained: DrainError = (taskId) =>
+  new TaskError("STREAM_DRAINED", "this replica is going away: subscribe again", { metadata: { taskId } });
+
+/** What a call that waits for a task ends with. */
+export const callDrained: DrainError = (taskId) =>
+  new TaskError("SERVER_DRAINING", "this replica is going away; the task goes on", { metadata: { taskId }, retryAfterMs: 1000 });

@@ -25,7 +25,7 @@ import { resolveOptions, type ServerOptions, type ServerOptionsInput } from "../
 import { A2AServiceImpl } from "../service/a2a-service.ts";
 import { publicCard } from "../service/agent-card.ts";
 import { abandonTask } from "../service/cancel-task.ts";
-import { Streams } from "../service/streams.ts";
+import { callDrained, streamDrained, Streams } from "../service/streams.ts";
 import { Worker } from "../worker/worker.ts";
 import { LeaseBook } from "./lease-book.ts";
 
@@ -86,7 +86,8 @@ export class AgentHarness implements AsyncDisposable {
       storage,
       snapshots: this.#snapshots,
       options,
-      streams: new Streams(),
+      streams: new Streams(streamDrained),
+      waits: new Streams(callDrained),
       get worker() {
         return replica();
       },

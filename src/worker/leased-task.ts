@@ -47,10 +47,14 @@ export class LeasedTask {
   #cancelAsked: boolean;
   #overflow: TaskError | undefined;
   #handingOver: Promise<void> | undefined;
+  readonly #load: (change: 1 | -1) => void;
+  #counted = false;
+  #done = false;
 
-  /** `freed` is called when the task stops counting against capacity while its turn goes on. */
-  constructor(context: LeaseContext, start: LeaseStart, freed: () => void) {
+  /** `load` is called with 1 when the task begins to count against capacity, with -1 when it stops. */
+  constructor(context: LeaseContext, start: LeaseStart, load: (change: 1 | -1) => void) {
     this.#context = context;
+    this.#load = load;
     this.#start = start;
     this.lease = start.lease;
     // The fold may have seen a cancel that came after the record was read.
@@ -62,17 +66,27 @@ export class LeasedTask {
       consumed: start.consumed,
       maxTaskBytes: context.options.maxTaskBytes,
       onCommand: (placed) => this.#command(placed),
-      onStored: () => !this.occupying && freed(),
+      onState: () => this.#count(),
       onClosed: (error) => this.#closed(error),
     });
     for (const placed of start.fold.commands) {
       if (placed.offset > start.consumed && messageOf(placed.command) !== undefined) this.#commands.push(placed);
     }
+    this.#count();
   }
 
-  /** Whether it counts against capacity: a turn that waits for its caller does not. */
-  get occupying(): boolean {
-    return !isInterrupted(this.#writer.state);
+  /** Tells the worker where this task begins or stops to count: a turn that waits for its caller does not. */
+  #count(): void {
+    const counts = !this.#done && !isInterrupted(this.#writer.state);
+    if (counts === this.#counted) return;
+    this.#counted = counts;
+    this.#load(counts ? 1 : -1);
+  }
+
+  /** The worker has let go of the task. */
+  done(): void {
+    this.#done = true;
+    this.#count();
   }
 
   /** What this lease tells when it is renewed. */
@@ -105,7 +119,7 @@ export class LeasedTask {
 
   /** Whether a drain hands this task over instead of waiting for it. */
   get movable(): boolean {
-    return this.#context.agent.resumable === true || !this.occupying;
+    return this.#context.agent.resumable === true || isInterrupted(this.#writer.state);
   }
 
   /** Gives the task to whoever takes it next: stops its events, awaits the append in flight, releases, then aborts the turn. */
@@ -237,9 +251,11 @@ export class LeasedTask {
         return messageOf(placed.command);
       }
       const { promise, resolve } = Promise.withResolvers<void>();
-      this.#awaiting = resolve;
-      signal.addEventListener("abort", () => resolve(), { once: true });
+      const wake = (): void => resolve();
+      this.#awaiting = wake;
+      signal.addEventListener("abort", wake, { once: true });
       await promise;
+      signal.removeEventListener("abort", wake);
       this.#awaiting = undefined;
     }
     return undefined;

@@ -1,12 +1,12 @@
 /** The write side of a lease: group commit, one batch in flight, commands folded in where they stand. */
 import { toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
-import { type StreamResponse, StreamResponseSchema, TaskSchema, type TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { type StreamResponse, StreamResponseSchema, type TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { isRefused, TaskError } from "../core/errors.ts";
 import { type Fold, headAfter, type Placed, statusTimeOf } from "../core/fold.ts";
 import { newMark, type NewEntry } from "../core/log-entry.ts";
 import type { Batch, Lease, Storage } from "../core/storage.ts";
-import { apply, copyTask, isTerminal, stateAfter, stateOf } from "../core/task.ts";
+import { isTerminal, stateAfter, stateOf } from "../core/task.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import { pause } from "./pause.ts";
 
@@ -27,8 +27,8 @@ export interface LogWriterInit {
   readonly maxTaskBytes: number;
   /** A command that the fold has just passed. */
   readonly onCommand: (placed: Placed) => void;
-  /** A batch is in the log and in the fold. */
-  readonly onStored: () => void;
+  /** The state after all that was pushed is another one now. */
+  readonly onState: () => void;
   /** The lease is lost, the log is sealed, or the task went over its bound: nothing more can be written. */
   readonly onClosed: (error: unknown) => void;
 }
@@ -106,7 +106,7 @@ export class LogWriter {
     this.#pendingBytes += bytes.length;
     const state = stateAfter(event);
     if (state !== undefined) {
-      this.#state = state;
+      this.#enter(state);
       this.#statusTime = this.now();
     }
     this.#kick();
@@ -143,6 +143,12 @@ export class LogWriter {
     if (error !== undefined) this.#init.onClosed(error);
   }
 
+  #enter(state: TaskState): void {
+    if (state === this.#state) return;
+    this.#state = state;
+    this.#init.onState();
+  }
+
   #kick(): void {
     // Not before the caller's own step is over: what it pushes together goes into one batch.
     this.#looping ??= Promise.resolve()
@@ -176,7 +182,7 @@ export class LogWriter {
         fold.add(entry);
         this.#statusTime = Math.max(this.#statusTime, statusTimeOf(fold.task));
         const changes = [...this.#inFlight, ...this.#pending].some(({ event }) => stateAfter(event) !== undefined);
-        if (!changes) this.#state = stateOf(fold.task);
+        if (!changes) this.#enter(stateOf(fold.task));
         if (entry.kind === "command") this.#init.onCommand({ offset: entry.offset, command: entry.command });
       }
     }
@@ -195,7 +201,7 @@ export class LogWriter {
   }
 
   async #store(items: readonly Pending[]): Promise<void> {
-    const { storage, fold, lease, onStored } = this.#init;
+    const { storage, fold, lease } = this.#init;
     for (;;) {
       try {
         const batch = this.#batch(items);
@@ -205,7 +211,7 @@ export class LogWriter {
       } catch (error) {
         if (isRefused(error, "PENDING")) {
           this.#refusedPending = true;
-          this.#state = stateOf(fold.task);
+          this.#enter(stateOf(fold.task));
           this.#hinted = true;
           return;
         }
@@ -213,7 +219,6 @@ export class LogWriter {
         await this.#retrying(() => this.#catchUp());
       }
     }
-    onStored();
     const sealed = isTerminal(stateOf(fold.task));
     await this.#checkpointer.after(fold, this.consumed, sealed);
     if (sealed) this.close();
@@ -253,24 +258,18 @@ export class LogWriter {
     const { fold, maxTaskBytes } = this.#init;
     const bounded = this.#pending[0]?.unbounded !== true;
     if (bounded && fold.bytes + bytes > maxTaskBytes && fold.measure() + bytes > maxTaskBytes) {
-      while (count > 0 && this.#sizeWith(this.#pending.slice(0, count)) > maxTaskBytes) count = Math.floor(count / 2);
+      while (count > 0 && fold.sizeWith(this.#pending.slice(0, count)) > maxTaskBytes) count = Math.floor(count / 2);
     }
     const batch = this.#pending.splice(0, count);
     for (const { entry } of batch) this.#pendingBytes -= entry.bytes.length;
     return batch;
   }
 
-  #sizeWith(items: readonly Pending[]): number {
-    let task = copyTask(this.#init.fold.task);
-    for (const { event } of items) task = apply(task, event).task;
-    return toBinary(TaskSchema, task).length;
-  }
-
   #overflow(): void {
     const { maxTaskBytes } = this.#init;
     this.#pending = [];
     this.#pendingBytes = 0;
-    this.#state = stateOf(this.#init.fold.task);
+    this.#enter(stateOf(this.#init.fold.task));
     this.#release();
     this.#init.onClosed(new TaskError("RESOURCE_EXHAUSTED", `the task would be larger than ${maxTaskBytes} bytes`));
   }

@@ -34,6 +34,8 @@ export class Worker {
   /** Tasks that a command came for before their lease was begun here. */
   readonly #early = new Set<string>();
   #reserved = 0;
+  /** Tasks that count against capacity. */
+  #load = 0;
   #state: WorkerState = "serving";
   #ear: Disposable | undefined;
   #taking: Promise<void> | undefined;
@@ -67,7 +69,7 @@ export class Worker {
 
   /** A place for a turn on this replica, where it has one; without it the task waits in `ready`. Dispose it when the send is over. */
   reserve(): Reservation | undefined {
-    if (this.#state !== "serving" || this.#load() >= this.#init.options.capacity) return undefined;
+    if (this.#state !== "serving" || this.#reserved + this.#load >= this.#init.options.capacity) return undefined;
     this.#reserved += 1;
     let held = true;
     return {
@@ -82,7 +84,7 @@ export class Worker {
 
   /** Runs a lease that a create or a command gave to this replica. The turn begins after the caller's first frame is out. */
   adopt(start: LeaseStart): void {
-    const task = new LeasedTask(this.#init, start, () => this.#freed());
+    const task = new LeasedTask(this.#init, start, (change) => this.#loaded(change));
     // An older lease of this replica on the same task is lost, and would not be renewed any more.
     this.#tasks.get(start.lease.taskId)?.renewed({ is: "fenced" });
     this.#tasks.set(start.lease.taskId, task);
@@ -90,7 +92,7 @@ export class Worker {
     const run = this.#work(task).finally(() => {
       if (this.#tasks.get(start.lease.taskId) === task) this.#tasks.delete(start.lease.taskId);
       this.#runs.delete(run);
-      this.#freed();
+      task.done();
     });
     this.#runs.add(run);
   }
@@ -114,9 +116,9 @@ export class Worker {
     });
   }
 
-  /** There is room again. */
-  #freed(): void {
-    if (this.#starved) this.wake();
+  #loaded(change: 1 | -1): void {
+    this.#load += change;
+    if (change < 0 && this.#starved) this.wake();
   }
 
   /**
@@ -141,12 +143,6 @@ export class Worker {
     this.#ear?.[Symbol.dispose]();
   }
 
-  #load(): number {
-    let load = this.#reserved;
-    for (const { occupying } of this.#tasks.values()) if (occupying) load += 1;
-    return load;
-  }
-
   #hear(hint: Hint): void {
     if (hint.is === "ready") return this.wake();
     const task = this.#tasks.get(hint.taskId);
@@ -161,7 +157,7 @@ export class Worker {
     const { storage, options } = this.#init;
     while (this.#takeAgain && this.#state === "serving") {
       this.#takeAgain = false;
-      const limit = Math.min(TAKE_LIMIT, options.capacity - this.#load());
+      const limit = Math.min(TAKE_LIMIT, options.capacity - this.#reserved - this.#load);
       this.#starved = limit <= 0;
       if (this.#starved) return;
       // Reserved until they are begun: a send in the meantime must not take their places.

@@ -150,7 +150,7 @@ export class MemoryStorage implements Storage {
     if (request.what === "cancel") task.cancelRequested = task.lastCommand;
     if (request.repeat !== undefined) this.#repeats.add(request.repeat, task, offset);
     const reply = { offset, lease, owned };
-    task.commandMarks.set(request.entry.mark, reply);
+    task.remember(request.entry.mark, reply);
     if (owned) this.#leases.tell(task);
     else if (ours && lease === undefined) this.#leases.wait(task);
     return { is: "appended", ...reply };

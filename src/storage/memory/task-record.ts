@@ -13,6 +13,9 @@ const PAGE_BYTES = 128 * 1024;
 const ENTRY_OVERHEAD = 200;
 const TASK_OVERHEAD = 2048;
 
+/** Commands whose answer is kept. */
+const REMEMBERED_COMMANDS = 64;
+
 /** A lease as stored. */
 export interface StoredLease {
   readonly epoch: number;
@@ -148,6 +151,16 @@ export class TaskRecord {
   rest(): void {
     this.begun = false;
     this.attempts = 0;
+  }
+
+  /** Keeps the answer to a command for its repeated attempt; of many, the latest: an attempt is repeated at once. */
+  remember(mark: string, reply: { readonly offset: number; readonly lease: Lease | undefined; readonly owned: boolean }): void {
+    this.commandMarks.set(mark, reply);
+    if (this.commandMarks.size <= REMEMBERED_COMMANDS) return;
+    for (const oldest of this.commandMarks.keys()) {
+      this.commandMarks.delete(oldest);
+      break;
+    }
   }
 
   /** The next page after a position. */

@@ -14,6 +14,7 @@ import {
   sharedBed,
   startTask,
   stateOf,
+  taskOf,
 } from "../bed.ts";
 import type { Caller, Stream } from "../callers/caller.ts";
 import { checkFailure } from "../failures.ts";
@@ -134,38 +135,53 @@ suite("a deadline on gRPC", { concurrency: true }, () => {
 });
 
 suite("a drain", () => {
-  test("ends streams and waits so that a caller knows to come back", async () => {
+  test("ends streams at once so that a caller knows to come back; a wait whose task ends in time has its answer", async () => {
     await using bed = await openBed({ drainMs: 30_000 });
-    const open = [];
-    for (const caller of bed.callers) {
-      const one = await workingStream(caller, bed);
-      const gate = bed.agent.gate();
-      const wait = errorOf(caller.unary("SendMessage", send(`slow ${gate.name}`)));
-      await gate.reached;
-      // A call of the same connection that was answered: the wait is under way.
-      await caller.unary("GetTask", { id: one.id });
-      open.push({ caller, ...one, wait, waits: gate });
-    }
-    const drained = bed.server.drain({ atOnce: true });
-    for (const { caller, stream, id, wait, waits } of open) {
+    const { open, drained } = await drainWithCalls(bed);
+    for (const { caller, stream, id } of open) {
       const { frames, end } = await collect(stream);
       assert.deepEqual(frames, []);
       if (caller.binding === "grpc") {
         assert.notEqual(end, "clean");
         if (end !== "clean") assert.deepEqual([end.code, end.reason, end.metadata], [14, "STREAM_DRAINED", { taskId: id }]);
       } else assert.equal(end, "clean");
-      const { failure, headers } = await wait;
-      checkFailure(caller, failure, "SERVER_DRAINING");
-      if (caller.binding !== "grpc") assert.equal(headers.get("retry-after"), "1");
-      assert.deepEqual(failure.metadata, { taskId: (await waits.reached).taskId });
     }
     for (const { gate, waits } of open) {
       gate.open();
       waits.open();
     }
+    for (const { wait } of open) assert.equal(stateOf(taskOf(await wait)), "TASK_STATE_COMPLETED");
+    await drained;
+  });
+
+  test("ends the waits that are left after drainMs so that a caller knows to come back", async () => {
+    await using bed = await openBed({ drainMs: 200 });
+    const { open, drained } = await drainWithCalls(bed);
+    for (const { caller, wait, waits } of open) {
+      const { failure, headers } = await errorOf(wait);
+      checkFailure(caller, failure, "SERVER_DRAINING");
+      if (caller.binding !== "grpc") assert.equal(headers.get("retry-after"), "1");
+      assert.deepEqual(failure.metadata, { taskId: (await waits.reached).taskId });
+    }
     await drained;
   });
 });
+
+/** On each binding a stream and a blocking send, both under way, and then a drain. */
+async function drainWithCalls(bed: Bed) {
+  const open = [];
+  for (const caller of bed.callers) {
+    const one = await workingStream(caller, bed);
+    const gate = bed.agent.gate();
+    const wait = caller.unary("SendMessage", send(`slow ${gate.name}`));
+    wait.catch(() => undefined);
+    await gate.reached;
+    // A call of the same connection that was answered: the wait is under way.
+    await caller.unary("GetTask", { id: one.id });
+    open.push({ caller, ...one, wait, waits: gate });
+  }
+  return { open, drained: bed.server.drain({ atOnce: true }) };
+}
 
 suite("a store that goes away in mid-stream", () => {
   test("is told in the form of each binding, after the frames that were good", async () => {
