@@ -28,7 +28,7 @@ const nanos = fc.integer({ min: 0, max: 999_999_999 });
 const fieldPath = fc.stringMatching(/^[a-z]{1,4}(_[a-z]{1,3})?(\.[a-z]{1,3})?$/);
 
 /** One value of a scalar type. */
-export function arbitraryScalar(type: ScalarType): fc.Arbitrary<unknown> {
+function arbitraryScalar(type: ScalarType): fc.Arbitrary<unknown> {
   switch (type) {
     case ScalarType.STRING:
       return text;

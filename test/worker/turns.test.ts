@@ -232,16 +232,14 @@ test("an agent that never awaits leaves the event loop its turns", async () => {
     for (let index = 0; index < count; index += 1) yield text("a", "0123456789", index > 0);
   });
   await using harness = await testAgent(agent);
-  let longest = 0;
-  let last = performance.now();
+  let turns = 0;
   const timer = setInterval(() => {
-    const now = performance.now();
-    longest = Math.max(longest, now - last);
-    last = now;
+    turns += 1;
   }, 1);
   const handle = await harness.send("go");
   const task = await handle.task();
   clearInterval(timer);
   assert.equal(content(task, "a").length, count * 10);
-  assert.ok(longest < 100, `the event loop stood still for ${longest} ms`);
+  // Several hundred milliseconds of work: without the worker's pauses the timer fires once, at its end.
+  assert.ok(turns >= 10, `the event loop turned ${turns} times`);
 });

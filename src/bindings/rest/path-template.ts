@@ -10,7 +10,7 @@
  */
 
 /** One segment of a path: a literal, already decoded, exactly one segment (`*`), or any number of them (`**`). */
-export type PathSegment = { readonly kind: "literal"; readonly text: string } | { readonly kind: "star" } | { readonly kind: "rest" };
+type PathSegment = { readonly kind: "literal"; readonly text: string } | { readonly kind: "star" } | { readonly kind: "rest" };
 
 /** A variable and the segments that it takes. */
 export interface PathVariable {
