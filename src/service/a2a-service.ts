@@ -27,18 +27,9 @@ import { cancelTask } from "./cancel-task.ts";
 import { plainFrame, withHistory } from "./frames.ts";
 import { listTasks } from "./list-tasks.ts";
 import { badResume, logActive, positionedFrame, type Resume, resumeOf } from "./log-extension.ts";
-import type { SendInit } from "./send.ts";
+import type { ServiceInit } from "./service-init.ts";
 import { SendFlow, type Sent } from "./send-message.ts";
-import type { Streams } from "./streams.ts";
 import { validateTaskRequest, validateTenant } from "./validate.ts";
-
-/** What the service is made of. */
-export interface ServiceInit extends SendInit {
-  /** Streams of callers. */
-  readonly streams: Streams;
-  /** Calls that wait for a task: a drain gives them longer. */
-  readonly waits: Streams;
-}
 
 /** The service over one log. Throws TaskError; the bindings map it by the one table. */
 export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {

@@ -6,7 +6,7 @@ import { isRefused, TaskError, taskNotFound } from "../core/errors.ts";
 import { newMark, type NewEntry } from "../core/log-entry.ts";
 import type { Scope } from "../core/scope.ts";
 import { isTerminal } from "../core/task.ts";
-import type { ServiceInit } from "./a2a-service.ts";
+import type { ServiceInit } from "./service-init.ts";
 import { callEnded } from "./call-ended.ts";
 import { readyStatus } from "./ready-event.ts";
 

@@ -5,7 +5,7 @@ import { invalidArgument } from "../core/errors.ts";
 import { pageToken, parsePageToken } from "../core/page-token.ts";
 import { type Scope, scopeKey } from "../core/scope.ts";
 import { HEAD_HISTORY, type ListFilter, type ListRow } from "../core/storage.ts";
-import type { ServiceInit } from "./a2a-service.ts";
+import type { ServiceInit } from "./service-init.ts";
 import { withHistory } from "./frames.ts";
 import { validateList } from "./validate.ts";
 

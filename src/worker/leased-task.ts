@@ -1,37 +1,13 @@
 /** One lease at work: turn after turn until the task is at rest, terminal, handed over or lost. */
-import type { Message } from "../../gen/lf/a2a/v1/a2a_pb.ts";
-import { TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
-import type { Agent } from "../core/agent.ts";
+import { type Message, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { isRefused, TaskError } from "../core/errors.ts";
-import type { Fold, Placed } from "../core/fold.ts";
-import type { Lease, Renewal, RenewReply, Storage } from "../core/storage.ts";
+import type { Placed } from "../core/fold.ts";
+import type { Lease, Renewal, RenewReply } from "../core/storage.ts";
 import { isInterrupted, isTerminal } from "../core/task.ts";
-import type { Log } from "../core/telemetry.ts";
 import { statusEvent } from "./agent-response.ts";
+import type { LeaseContext, LeaseStart } from "./lease-context.ts";
 import { LogWriter } from "./log-writer.ts";
-import type { WorkerOptions } from "./options.ts";
 import { messageOf, TurnRun } from "./turn.ts";
-
-/** How a lease began. */
-export interface LeaseStart {
-  readonly lease: Lease;
-  /** The task so far; the lease's own from now on. */
-  readonly fold: Fold;
-  readonly consumed: number;
-  readonly attempts: number;
-  /** A cancel request waits. */
-  readonly cancelRequested: boolean;
-  /** The turn that was given the command at `consumed` was cut off. Default false. */
-  readonly begun?: boolean;
-}
-
-/** What all leases of a replica share. */
-export interface LeaseContext {
-  readonly agent: Agent;
-  readonly storage: Storage;
-  readonly options: WorkerOptions;
-  readonly log: Log;
-}
 
 /** A task that this replica owns. */
 export class LeasedTask {
@@ -160,9 +136,7 @@ export class LeasedTask {
       await this.#end(TaskState.CANCELED);
       return false;
     }
-    if (isInterrupted(this.#writer.state) && this.#commands.length === 0) {
-      return !(await this.#rest());
-    }
+    if (isInterrupted(this.#writer.state) && this.#commands.length === 0) return !(await this.#rest());
     if (attempts <= 1 && !begun) return true;
     if (agent.resumable === true && attempts <= options.maxAttempts) return true;
     const cause =

@@ -4,7 +4,8 @@ import { Fold } from "../core/fold.ts";
 import { type Entry, newMark } from "../core/log-entry.ts";
 import type { Snapshots } from "../core/snapshots.ts";
 import type { Hint, LeaseRequest, Taken } from "../core/storage.ts";
-import { type LeaseContext, LeasedTask, type LeaseStart } from "./leased-task.ts";
+import type { LeaseContext, LeaseStart } from "./lease-context.ts";
+import { LeasedTask } from "./leased-task.ts";
 import { pause } from "./pause.ts";
 
 /** Most tasks of one `take`. */
