@@ -57,7 +57,9 @@ export class CallContext implements HandlerContext {
     return this.#abort.signal;
   }
 
-  timeoutMs = (): number | undefined => (this.#deadline === undefined ? undefined : this.#deadline - Date.now());
+  timeoutMs(): number | undefined {
+    return this.#deadline === undefined ? undefined : this.#deadline - Date.now();
+  }
 
   get requestHeader(): Headers {
     if (this.#requestHeader !== undefined) return this.#requestHeader;

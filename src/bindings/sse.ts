@@ -75,8 +75,24 @@ export class EventStreams {
   }
 }
 
+/** The last event and the last chunk made: hundreds of streams of one task write the same ones, one after the other. */
+const last = { json: "", event: "", text: "", chunk: Buffer.alloc(0) };
+/** What is larger is not kept: few wait for it, and its making is not what it costs. */
+const KEPT = 16 * 1024;
+
 function eventText(json: string, id?: string): string {
-  return id === undefined ? `data: ${json}\n\n` : `id: ${id}\ndata: ${json}\n\n`;
+  if (id !== undefined) return `id: ${id}\ndata: ${json}\n\n`;
+  if (json.length > KEPT) return `data: ${json}\n\n`;
+  if (json !== last.json) [last.json, last.event] = [json, `data: ${json}\n\n`];
+  return last.event;
+}
+
+/** A text as one chunk of a chunked body (RFC 9112, 7.1). */
+function chunkOf(text: string): Buffer {
+  if (text === last.text) return last.chunk;
+  const chunk = Buffer.from(`${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`);
+  if (text.length <= KEPT) [last.text, last.chunk] = [text, chunk];
+  return chunk;
 }
 
 /**
@@ -115,8 +131,7 @@ class ChunkSink implements Sink<string> {
       socket.cork();
       response.flushHeaders();
     }
-    const bytes = Buffer.byteLength(text);
-    const going = socket.write(`${bytes.toString(16)}\r\n${text}\r\n`, bytes === text.length ? "latin1" : "utf8");
+    const going = socket.write(chunkOf(text));
     if (first) socket.uncork();
     return going;
   }
