@@ -118,7 +118,7 @@ export class MemoryStorage implements Storage {
   async command(request: CommandRequest): Promise<CommandReply> {
     const task = this.#found(request.taskId);
     const repeat = request.repeat && this.#repeats.find(request.repeat, () => task);
-    const known = task.commandMarks.get(request.entry.mark);
+    const known = task.answerTo(request.entry.mark);
     if (known !== undefined) return { is: "appended", ...known };
     if (repeat !== undefined) return { is: "repeat", repeat };
     if (task.terminal) throw new RefusedError("SEALED");

@@ -13,6 +13,13 @@ const PAGE_BYTES = 128 * 1024;
 const ENTRY_OVERHEAD = 200;
 const TASK_OVERHEAD = 2048;
 
+/** What a command was answered with. */
+interface CommandAnswer {
+  readonly offset: number;
+  readonly lease: Lease | undefined;
+  readonly owned: boolean;
+}
+
 /** Commands whose answer is kept. */
 const REMEMBERED_COMMANDS = 64;
 
@@ -60,11 +67,11 @@ export class TaskRecord {
   created: Place | undefined;
   /** The first mark of the owner's last batch and where it was put: how a repeated append is known and answered. */
   lastBatch: { readonly mark: string; readonly place: Place } | undefined;
-  /** Commands by mark: how a repeated command is known. */
-  readonly commandMarks = new Map<string, { readonly offset: number; readonly lease: Lease | undefined; readonly owned: boolean }>();
   /** Dedupe rows that live as long as the task. */
   readonly repeatKeys: string[] = [];
   readonly readers = new Set<() => void>();
+  /** Answers to commands by mark: how a repeated command is known. Few tasks get any. */
+  #answers: Map<string, CommandAnswer> | undefined;
   #trimmed: Position = START;
   #next = 1;
   #waking = false;
@@ -154,13 +161,16 @@ export class TaskRecord {
   }
 
   /** Keeps the answer to a command for its repeated attempt; of many, the latest: an attempt is repeated at once. */
-  remember(mark: string, reply: { readonly offset: number; readonly lease: Lease | undefined; readonly owned: boolean }): void {
-    this.commandMarks.set(mark, reply);
-    if (this.commandMarks.size <= REMEMBERED_COMMANDS) return;
-    for (const oldest of this.commandMarks.keys()) {
-      this.commandMarks.delete(oldest);
-      break;
-    }
+  remember(mark: string, answer: CommandAnswer): void {
+    this.#answers ??= new Map();
+    this.#answers.set(mark, answer);
+    const [oldest = ""] = this.#answers.keys();
+    if (this.#answers.size > REMEMBERED_COMMANDS) this.#answers.delete(oldest);
+  }
+
+  /** The answer to the first attempt of a command. */
+  answerTo(mark: string): CommandAnswer | undefined {
+    return this.#answers?.get(mark);
   }
 
   /** The next page after a position. */
