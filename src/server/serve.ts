@@ -50,7 +50,7 @@ export interface DrainOptions {
 }
 
 const CARD_MAX_AGE_SECONDS = 300;
-const MAX_QUEUED_BYTES = 256 * 1024;
+const MAX_QUEUED_BYTES = 64 * 1024;
 /** What a call needs to answer once its task has ended. */
 const ANSWER_MS = 100;
 const IDLE_CHECK_MS = 10;
