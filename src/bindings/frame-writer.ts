@@ -86,7 +86,7 @@ export class FrameWriter<C extends string | Buffer> {
     if (this.#bytes >= JOIN) this.flush();
     else if (!this.#scheduled) {
       this.#scheduled = true;
-      process.nextTick(() => this.flush());
+      setImmediate(() => this.flush());
     }
   }
 

@@ -13,7 +13,7 @@ import { announceArtifact, completeEvent, statusEvent } from "./agent-response.t
 import { type LogWriter, WriterClosed } from "./log-writer.ts";
 
 /** An agent that never awaits must not keep the event loop for longer than this. */
-const SLICE_MS = 5;
+const SLICE_MS = 3;
 
 /** How a turn ended: `settled` has its last state in the log or lost the right to write it; `returned` is not at rest or interrupted. */
 export type TurnEnd = "settled" | "returned";

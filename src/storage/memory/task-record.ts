@@ -220,13 +220,13 @@ export class TaskRecord {
   }
 
   /**
-   * Wakes every reader that waits for more, once per turn of the event loop: what is appended until then is read in one go, and hundreds
-   * of readers cost one wake-up each instead of one per entry.
+   * Wakes every reader that waits for more, once the step that appends is over: what an agent yields without a pause is read in one go, and
+   * hundreds of readers cost one wake-up each instead of one per entry.
    */
   publish(): void {
     if (this.#waking || this.readers.size === 0) return;
     this.#waking = true;
-    setImmediate(() => {
+    process.nextTick(() => {
       this.#waking = false;
       const waiting = [...this.readers];
       this.readers.clear();
