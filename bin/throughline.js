@@ -1,8 +1,15 @@
 #!/usr/bin/env node
+import { existsSync } from "node:fs";
+
 // Plain JavaScript that every Node with modules can read: an old one gets a sentence instead of a syntax error.
 const major = Number(process.versions.node.split(".")[0]);
 if (major < 24) {
   process.stderr.write(`throughline: Node 24 needed, this is ${process.versions.node}\n`);
   process.exit(1);
 }
-void import("../dist/src/cli/main.js");
+const built = new URL("../dist/src/cli/main.js", import.meta.url);
+if (!existsSync(built)) {
+  process.stderr.write("throughline: not built yet: run npm run build first\n");
+  process.exit(1);
+}
+void import(built.href);

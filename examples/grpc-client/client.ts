@@ -4,20 +4,27 @@ import { create, fromBinary, toBinary, toJsonString, type DescMethod, type Messa
 import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { A2AService } from "../../src/index.ts";
 
-const [address = "127.0.0.1:50051", command = "", argument = "", lastEventId] = process.argv.slice(2);
+const [address = "127.0.0.1:50051", command = "", argument = "", more] = process.argv.slice(2);
+const lastEventId = command === "subscribe" ? more : undefined;
+const message = (text: string, taskId = "") => ({
+  messageId: randomUUID(),
+  taskId,
+  role: 1,
+  parts: [{ content: { case: "text" as const, value: text } }],
+});
 const methods = A2AService.method;
 const calls: Record<string, () => [DescMethod, MessageInitShape<DescMethod["input"]>]> = {
-  send: () => [
-    methods.sendStreamingMessage,
-    { message: { messageId: randomUUID(), role: 1, parts: [{ content: { case: "text", value: argument } }] } },
-  ],
+  send: () => [methods.sendStreamingMessage, { message: message(argument) }],
+  reply: () => [methods.sendStreamingMessage, { message: message(more ?? "", argument) }],
   subscribe: () => [methods.subscribeToTask, { id: argument }],
   get: () => [methods.getTask, { id: argument }],
   cancel: () => [methods.cancelTask, { id: argument }],
 };
 const [method, request] = calls[command]?.() ?? [];
 if (method === undefined || request === undefined) {
-  process.stderr.write("usage: client.ts HOST:PORT send TEXT | subscribe TASK [LAST-EVENT-ID] | get TASK | cancel TASK\n");
+  process.stderr.write(
+    "usage: client.ts HOST:PORT send TEXT | reply TASK TEXT | subscribe TASK [LAST-EVENT-ID] | get TASK | cancel TASK\n",
+  );
   process.exit(2);
 }
 

@@ -205,6 +205,8 @@ export interface Swept {
 
 /** The store of logs, leases and indexes. Rejects with RefusedError, or TaskError where the store is away or full. */
 export interface Storage {
+  /** Whether other replicas see it: without them, what a drain leaves waiting would be lost. */
+  readonly shared: boolean;
   /** A fresh UUIDv7, carrying what the store needs to find the task again; the same `repeatKey` leads to the same shard. */
   newId(repeatKey: string): string;
   /** The first send of this key, judged by mode and window; undefined where there is none. */

@@ -167,7 +167,7 @@ export class RunningServer implements AsyncDisposable {
   async #drain({ skip, atOnce = false }: DrainOptions): Promise<void> {
     const { drainDelayMs, streamGraceMs } = this.options;
     this.#state = "draining";
-    this.#log.info({}, "draining");
+    this.#log.info({}, "draining; a second signal stops the waiting");
     if (!atOnce) await pause(drainDelayMs, skip);
     const finished = this.#worker.drain(skip);
     await this.#streams.idle(streamGraceMs, skip);

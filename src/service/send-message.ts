@@ -16,6 +16,7 @@ import { shareTaskFrame } from "./frames.ts";
 import { repeatDigest, repeatKey } from "./repeats.ts";
 import { commandEntry, type Send, type SendInit, tooLarge } from "./send.ts";
 import { badResume, type Resume } from "./log-extension.ts";
+import { callDrained } from "./streams.ts";
 import { checkMediaTypes, validateSend } from "./validate.ts";
 
 /** What a send led to. `first` is the stream's first frame; a `repeat` of an earlier send sees the task as it is now. */
@@ -36,7 +37,7 @@ export class SendFlow {
 
   /** Stores what the send asks for, then answers. Nothing is answered that was not stored. */
   async send(send: Send): Promise<Sent> {
-    const { options, card, storage } = this.#init;
+    const { options, card, storage, worker } = this.#init;
     const { request, scope } = send;
     const message = validateSend(request, options);
     if (request.configuration?.taskPushNotificationConfig !== undefined) {
@@ -47,6 +48,7 @@ export class SendFlow {
     const key = repeatKey(digest, options);
     const repeat = key && (await storage.findRepeat(key));
     if (repeat !== undefined) return this.#repeated(repeat);
+    if (worker.state !== "serving" && !storage.shared) throw callDrained(message.taskId);
     if (message.taskId !== "") return this.#followUp(send, message, key);
     checkMediaTypes(card, message, request.configuration?.acceptedOutputModes ?? []);
     const direct = await this.#reply(send, message);

@@ -52,6 +52,9 @@ export class Streams {
 export const streamDrained: DrainError = (taskId) =>
   new TaskError("STREAM_DRAINED", "this replica is going away: subscribe again", { metadata: { taskId } });
 
-/** What a call that waits for a task ends with. */
+/** What a call that waits for a task ends with, and what a send is refused with that nobody would work on. */
 export const callDrained: DrainError = (taskId) =>
-  new TaskError("SERVER_DRAINING", "this replica is going away; the task goes on", { metadata: { taskId }, retryAfterMs: 1000 });
+  new TaskError("SERVER_DRAINING", "this replica is going away: ask again", {
+    metadata: taskId === "" ? {} : { taskId },
+    retryAfterMs: 1000,
+  });

@@ -14,6 +14,8 @@ import { MemoryStorage, type MemoryStorageOptions } from "../storage/memory/memo
 
 /** Keeps the last lease and the whole log of each task. */
 export class LeaseBook extends MemoryStorage {
+  /** By all replicas of one harness. */
+  override readonly shared: boolean = true;
   readonly #leases = new Map<string, Lease>();
   readonly #logs = new Map<string, Entry[]>();
   readonly #leaseMs: number;

@@ -30,7 +30,7 @@ suite("a stream that drops", { concurrency: true, timeout: 180_000 }, () => {
 
   before(async () => {
     for (const binding of Object.keys(BINDINGS)) for (const way of ["snapshot", "position"]) projects.add(nameOf(binding, way));
-    server = await startServer(["examples/test-runner/agent.ts"], { ...QUICK, ...projects.env });
+    server = await startServer(["examples/test-runner/agent.ts"], { ...QUICK, ...projects.env, THROUGHLINE_WORKING_AFTER_MS: "60000" });
   });
   after(async () => {
     await server[Symbol.asyncDispose]();

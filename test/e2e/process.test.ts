@@ -129,7 +129,7 @@ suite("SIGTERM", { concurrency: 2, timeout: 120_000 }, () => {
     assert.deepEqual([await health("/livez"), await health("/readyz"), await health("/nothing")], [200, 200, 404]);
     const streams = await openStreams(server);
     server.process.signal("SIGTERM");
-    await server.process.until(({ stderr }) => stderr.includes('"draining"'));
+    await server.process.until(({ stderr }) => stderr.includes('"draining;'));
     assert.deepEqual([await health("/livez"), await health("/readyz")], [200, 503]);
     for (const { caller, id } of streams) {
       assert.equal((await caller.unary("GetTask", { id })).message["id"], id);

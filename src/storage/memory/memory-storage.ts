@@ -54,6 +54,7 @@ export interface MemoryStorageOptions {
 
 /** Keeps every log in this process. */
 export class MemoryStorage implements Storage {
+  readonly shared: boolean = false;
   readonly #options: MemoryStorageOptions;
   readonly #now: () => number;
   readonly #tasks = new Map<string, TaskRecord>();

@@ -154,6 +154,19 @@ suite("a drain", () => {
     await drained;
   });
 
+  test("refuses a send that nobody would work on, where the store is this process's own", async () => {
+    await using bed = await openBed({ drainMs: 30_000, streamGraceMs: 30_000 });
+    const { gate, id } = await workingStream(bed.grpc, bed);
+    const drained = bed.server.drain({ atOnce: true });
+    for (const caller of bed.callers) {
+      checkFailure(caller, await failureOf(caller.unary("SendMessage", send("done"))), "SERVER_DRAINING");
+      checkFailure(caller, await failureOf(caller.stream("SendStreamingMessage", send("done"))), "SERVER_DRAINING");
+      assert.equal(taskOf(await caller.unary("GetTask", { id })).id, id);
+    }
+    gate.open();
+    await drained;
+  });
+
   test("ends the waits that are left after drainMs so that a caller knows to come back", async () => {
     await using bed = await openBed({ drainMs: 200 });
     const { open, drained } = await drainWithCalls(bed);
