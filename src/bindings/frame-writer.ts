@@ -35,6 +35,8 @@ export class FrameWriter<C extends string | Buffer> {
   #frames: C[] = [];
   #bytes = 0;
   #scheduled = false;
+  /** Whether a frame has left in part only: an end now would end inside of it. */
+  cutsFrame = false;
   /** When bytes last went to the socket, by performance.now(). */
   lastWrite: number = performance.now();
 
@@ -65,6 +67,7 @@ export class FrameWriter<C extends string | Buffer> {
 
   /** Lets the end of a stalled stream be flushed; `cut` is called where that takes too long. */
   async giveUp(end: () => void, cut: () => void): Promise<void> {
+    if (this.cutsFrame) return cut();
     const { promise, resolve } = Promise.withResolvers<boolean>();
     for (const event of ["close", "finish"]) this.#sink.once(event, () => resolve(true));
     const timer = setTimeout(() => resolve(false), this.#options.stallFlushMs);
@@ -74,10 +77,19 @@ export class FrameWriter<C extends string | Buffer> {
     if (!flushed) cut();
   }
 
+  /** Writes a large frame in slices: a reader that takes them slowly makes progress with each. */
   async #pushLarge(frame: C): Promise<Wait> {
     using _place = await this.#options.egress.acquire(frame.length, this.#signal);
-    this.#add(frame);
-    return await this.#drained();
+    this.flush();
+    this.cutsFrame = true;
+    for (let at = 0, end = 0; at < frame.length; at = end) {
+      end = sliceEnd(frame, at + JOIN);
+      this.#add((typeof frame === "string" ? frame.slice(at, end) : frame.subarray(at, end)) as C);
+      if ((await this.#drained()) === "stalled") return "stalled";
+      if (this.#sink.destroyed) break;
+    }
+    this.cutsFrame = false;
+    return "drained";
   }
 
   #add(frame: C): void {
@@ -104,4 +116,11 @@ export class FrameWriter<C extends string | Buffer> {
       for (const event of events) sink.off(event, over);
     }
   }
+}
+
+/** Where a slice of a frame may end: not between the halves of a surrogate pair, which are encoded together. */
+function sliceEnd(frame: string | Buffer, end: number): number {
+  if (typeof frame !== "string" || end >= frame.length) return Math.min(end, frame.length);
+  const last = frame.charCodeAt(end - 1);
+  return last >= 0xd800 && last <= 0xdbff ? end - 1 : end;
 }

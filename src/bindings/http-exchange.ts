@@ -2,6 +2,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { connectError, type WireError } from "../rpc/errors.ts";
 import { type CallContext, GONE } from "./call-context.ts";
+import { FrameWriter, type WriterOptions } from "./frame-writer.ts";
+import { LARGE_FRAME } from "./progress.ts";
 
 /** A request on its way to a handler. */
 export interface Exchange {
@@ -9,6 +11,8 @@ export interface Exchange {
   readonly response: ServerResponse;
   /** The path of the request target, still percent-encoded, without the query. */
   readonly path: string;
+  /** How slow readers are treated. */
+  readonly slow: WriterOptions;
   /** The query, without the question mark. */
   readonly query: string;
 }
@@ -17,10 +21,10 @@ export interface Exchange {
 export type HttpHandler = (exchange: Exchange) => Promise<boolean>;
 
 /** Splits the request target. An absolute-form target counts by its path. */
-export function exchangeOf(request: IncomingMessage, response: ServerResponse): Exchange {
+export function exchangeOf(request: IncomingMessage, response: ServerResponse, slow: WriterOptions): Exchange {
   const target = (request.url ?? "/").replace(/^https?:\/\/[^/?#]*/i, "");
   const [path = "", ...rest] = target.split("?");
-  return { request, response, path: path || "/", query: rest.join("?") };
+  return { request, response, slow, path: path || "/", query: rest.join("?") };
 }
 
 /** Reads the whole body. Throws MESSAGE_TOO_LARGE at the first byte beyond the limit, and leaves the rest unread. */
@@ -65,14 +69,30 @@ export function isJson(mediaType: string): boolean {
 const LINGER_MS = 2000;
 
 /** Sends a whole JSON reply with what the call has put into its headers. */
-export function sendJson({ response, request }: Exchange, status: number, contentType: string, json: string, context?: CallContext): void {
+export function sendJson(
+  { response, request, slow }: Exchange,
+  status: number,
+  contentType: string,
+  json: string,
+  context?: CallContext,
+): void {
   if (response.headersSent || response.destroyed) return;
   for (const [name, value] of context?.responseHeaders() ?? []) response.setHeader(name, value);
   // A body that was not read to its end would be taken for the next request.
   if (!request.complete) response.setHeader("connection", "close");
   response.writeHead(status, { "content-type": contentType, "content-length": Buffer.byteLength(json) });
-  if (request.complete) response.end(json);
-  else linger(request, response, json);
+  if (!request.complete) linger(request, response, json);
+  else if (json.length > LARGE_FRAME) void sendSlices(response, json, slow);
+  else response.end(json);
+}
+
+/** Sends a large reply no faster than its reader takes it, and cuts it where that takes nothing: replies are bounded as streams are. */
+async function sendSlices(response: ServerResponse, json: string, slow: WriterOptions): Promise<void> {
+  const left = new AbortController();
+  response.once("close", () => left.abort());
+  const writer = new FrameWriter<string>(response, (slices) => slices.join(""), slow, left.signal);
+  if ((await writer.push(json)) === "stalled") response.destroy();
+  else response.end();
 }
 
 /**

@@ -2,15 +2,16 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { connectError, detailsJson, type WireError, wireError } from "../rpc/errors.ts";
 import { oneLine } from "../rpc/json-output.ts";
+import type { WriterOptions } from "./frame-writer.ts";
 import { type Exchange, exchangeOf, type HttpHandler, sendJson, setErrorHeaders } from "./http-exchange.ts";
 
 /** Tells about a handler that broke; nothing of it reaches the caller. */
 export type OnBroken = (error: unknown) => void;
 
 /** An HTTP/1.1 server over the handlers, in their order; not yet listening. */
-export function httpServer(handlers: readonly HttpHandler[], onBroken: OnBroken): Server {
+export function httpServer(handlers: readonly HttpHandler[], slow: WriterOptions, onBroken: OnBroken): Server {
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const exchange = exchangeOf(request, response);
+    const exchange = exchangeOf(request, response, slow);
     try {
       for (const handler of handlers) if (await handler(exchange)) return;
       sendStatus(exchange, wireError(connectError("PATH_NOT_FOUND", "there is nothing at this path")));
@@ -22,7 +23,7 @@ export function httpServer(handlers: readonly HttpHandler[], onBroken: OnBroken)
   };
   // Streams stay open for as long as they like; keepAliveTimeout outlives the idle timeouts of usual load balancers.
   return createServer(
-    { keepAliveTimeout: 75_000, requestTimeout: 0, headersTimeout: 60_000 },
+    { keepAliveTimeout: 75_000, requestTimeout: 60_000, headersTimeout: 60_000 },
     (request, response) => void handle(request, response),
   );
 }

@@ -188,7 +188,13 @@ class EventStream {
 
   /** A comment where nothing was sent for a while and the reader takes what it gets. */
   keepAlive(everyMs: number): void {
-    if (!this.opened || this.#response.writableNeedDrain || performance.now() - this.#writer.lastWrite < everyMs / 2) return;
+    if (
+      !this.opened ||
+      this.#writer.cutsFrame ||
+      this.#response.writableNeedDrain ||
+      performance.now() - this.#writer.lastWrite < everyMs / 2
+    )
+      return;
     void this.#writer.push(": keep-alive\n\n");
   }
 

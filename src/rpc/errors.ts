@@ -1,6 +1,7 @@
 /**
  * The one table between error vocabularies: reason, gRPC code, HTTP status, JSON-RPC code (requirements 1.4, 1.5, C-06, C-33, C-60).
  */
+import { type Channel, channel } from "node:diagnostics_channel";
 import {
   create,
   createRegistry,
@@ -79,10 +80,16 @@ const MAX_TEXT_BYTES = 512;
 const reasons = new WeakMap<ConnectError, Reason>();
 const retries = new WeakMap<ConnectError, number>();
 
+/** Tells of errors that callers only see as INTERNAL: subscribe to log them. */
+export const internalErrors: Channel = channel("throughline.internal-error");
+
 /** Turns anything thrown into the ConnectError that every binding understands; an unknown cause becomes INTERNAL and tells nothing. */
 function toConnectError(error: unknown): ConnectError {
   if (error instanceof ConnectError) return error;
-  if (!(error instanceof TaskError)) return connectError("INTERNAL", "internal error", { cause: error });
+  if (!(error instanceof TaskError)) {
+    internalErrors.publish(error);
+    return connectError("INTERNAL", "internal error", { cause: error });
+  }
   return connectError(error.reason, error.message, error);
 }
 

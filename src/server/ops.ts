@@ -1,11 +1,12 @@
 /** The operations port: liveness and readiness. */
 import type { Server } from "node:http";
+import type { WriterOptions } from "../bindings/frame-writer.ts";
 import { httpServer } from "../bindings/http.ts";
 import { type HttpHandler, sendJson } from "../bindings/http-exchange.ts";
 import type { Log } from "../core/telemetry.ts";
 
 /** Serves `/livez` (the event loop turns) and `/readyz` (calls are welcome). */
-export function opsServer(ready: () => boolean, log: Log): Server {
+export function opsServer(slow: WriterOptions, ready: () => boolean, log: Log): Server {
   const health: HttpHandler = async (exchange) => {
     if (exchange.request.method !== "GET" && exchange.request.method !== "HEAD") return false;
     if (exchange.path === "/livez") sendJson(exchange, 200, "application/json", '{"status":"live"}');
@@ -15,5 +16,5 @@ export function opsServer(ready: () => boolean, log: Log): Server {
     } else return false;
     return true;
   };
-  return httpServer([health], (error) => log.error({ error }, "the operations port broke"));
+  return httpServer([health], slow, (error) => log.error({ error }, "the operations port broke"));
 }

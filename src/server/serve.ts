@@ -16,6 +16,7 @@ import { type Log, SILENT } from "../core/telemetry.ts";
 import { anonymous } from "../rpc/auth/anonymous.ts";
 import type { Authenticate } from "../rpc/auth/authenticate.ts";
 import { bearerTokens } from "../rpc/auth/bearer-tokens.ts";
+import { internalErrors } from "../rpc/errors.ts";
 import { guard } from "../rpc/policy.ts";
 import { A2AServiceImpl } from "../service/a2a-service.ts";
 import { abandonTask } from "../service/cancel-task.ts";
@@ -107,9 +108,11 @@ export class RunningServer implements AsyncDisposable {
     const rest = { ...options, eventStreams, tenantRoutes: options.tenants !== undefined };
     const card = cardHandler(() => this.card, CARD_MAX_AGE_SECONDS);
     const handlers = [card, jsonRpcHandler(guarded, rpc), restHandler(guarded, rest)];
-    this.#http = httpServer(handlers, (error) => log.error({ error }, "an HTTP handler broke"));
-    this.#ops = opsServer(() => this.#state === "serving" && storage.available(), log);
+    this.#http = httpServer(handlers, slow, (error) => log.error({ error }, "an HTTP handler broke"));
+    this.#ops = opsServer(slow, () => this.#state === "serving" && storage.available(), log);
   }
+
+  readonly #logInternal = (error: unknown): void => this.#log.error({ error }, "a call failed for a reason of our own");
 
   get state(): ServerState {
     return this.#state;
@@ -122,6 +125,7 @@ export class RunningServer implements AsyncDisposable {
 
   /** Binds the ports. Called by {@link serve}. Throws {@link OptionsError} where one cannot be had, and leaves none bound. */
   async start(): Promise<void> {
+    internalErrors.subscribe(this.#logInternal);
     try {
       await this.#bind();
     } catch (error) {
@@ -129,6 +133,7 @@ export class RunningServer implements AsyncDisposable {
       this.#http.close();
       this.#ops.close();
       if (this.#ownsStorage) await this.#storage.close();
+      internalErrors.unsubscribe(this.#logInternal);
       this.#state = "closed";
       throw error;
     }
@@ -182,6 +187,7 @@ export class RunningServer implements AsyncDisposable {
     this.#http.closeAllConnections();
     await closed;
     if (this.#ownsStorage) await this.#storage.close();
+    internalErrors.unsubscribe(this.#logInternal);
     this.#state = "closed";
     this.#log.info({}, "closed");
   }

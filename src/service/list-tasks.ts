@@ -6,10 +6,13 @@ import { pageToken, parsePageToken } from "../core/page-token.ts";
 import { type Scope, scopeKey } from "../core/scope.ts";
 import { HEAD_HISTORY, type ListFilter, type ListRow } from "../core/storage.ts";
 import type { ServiceInit } from "./service-init.ts";
+import { wireBytes } from "../rpc/wire-cache.ts";
 import { withHistory } from "./frames.ts";
 import { validateList } from "./validate.ts";
 
 const DEFAULT_PAGE = 50;
+/** Encoded bytes of tasks with artifacts after which a page ends; one task may be larger. */
+const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 
 /** One page, newest status first. `totalSize` counts all tasks that the filter and the scope let through. */
 export async function listTasks(
@@ -29,10 +32,20 @@ export async function listTasks(
   }
   const pageSize = request.pageSize ?? DEFAULT_PAGE;
   const page = await init.storage.list(scope, filter, after, pageSize);
-  const tasks = await Promise.all(page.rows.map((row) => shownTask(init, row, request)));
-  const last = page.rows.at(-1);
-  const nextPageToken = page.more && last !== undefined ? pageToken({ statusTime: last.head.statusTime, id: last.id }, list) : "";
-  return { tasks: tasks.flatMap((task) => task ?? []), nextPageToken, pageSize, totalSize: page.total };
+  const tasks: Task[] = [];
+  let last: ListRow | undefined;
+  let bytes = 0;
+  for (const row of page.rows) {
+    const task = await shownTask(init, row, request);
+    if (request.includeArtifacts === true && task !== undefined) bytes += wireBytes(TaskSchema, task).length;
+    // R-051: fewer than asked for, rather than a reply that stops the replica while it is made.
+    if (bytes > MAX_PAGE_BYTES && tasks.length > 0) break;
+    if (task !== undefined) tasks.push(task);
+    last = row;
+  }
+  const more = page.more || last !== page.rows.at(-1);
+  const nextPageToken = more && last !== undefined ? pageToken({ statusTime: last.head.statusTime, id: last.id }, list) : "";
+  return { tasks, nextPageToken, pageSize, totalSize: page.total };
 }
 
 function filterOf({ contextId, status, statusTimestampAfter }: ListTasksRequest): ListFilter {

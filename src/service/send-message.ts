@@ -10,6 +10,7 @@ import type { Current } from "../core/snapshots.ts";
 import type { Repeat, RepeatKey } from "../core/storage.ts";
 import { uuidv7 } from "../core/uuid.ts";
 import { completeMessage } from "../worker/agent-response.ts";
+import { detached } from "../worker/detached.ts";
 import { foldOf } from "../worker/worker.ts";
 import { FollowUps } from "./follow-up.ts";
 import { shareTaskFrame } from "./frames.ts";
@@ -132,7 +133,7 @@ export class SendFlow {
         return new TaskError("DEADLINE_EXCEEDED", `the agent did not decide within ${options.replyTimeoutMs} ms how to answer`);
       return signal.reason;
     });
-    return answer && completeMessage(create(MessageSchema, answer), message.contextId || uuidv7(Date.now()), "");
+    return answer && completeMessage(detached(MessageSchema, answer), message.contextId || uuidv7(Date.now()), "");
   }
 }
 

@@ -17,6 +17,7 @@ import {
 } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { TaskError } from "../core/errors.ts";
 import type { AgentEvent } from "../core/events.ts";
+import { detached } from "./detached.ts";
 import { uuidv7 } from "../core/uuid.ts";
 
 /** Where the event goes. */
@@ -31,9 +32,9 @@ export interface EventPlace {
 export function completeEvent(event: AgentEvent, place: EventPlace): StreamResponse {
   switch (event?.case) {
     case "statusUpdate":
-      return wrap({ case: "statusUpdate", value: completeStatus(create(TaskStatusUpdateEventSchema, event.value), place) });
+      return wrap({ case: "statusUpdate", value: completeStatus(detached(TaskStatusUpdateEventSchema, event.value), place) });
     case "artifactUpdate":
-      return wrap({ case: "artifactUpdate", value: completeArtifact(create(TaskArtifactUpdateEventSchema, event.value), place) });
+      return wrap({ case: "artifactUpdate", value: completeArtifact(detached(TaskArtifactUpdateEventSchema, event.value), place) });
     default:
       throw invalid("an agent yields statusUpdate or artifactUpdate events");
   }

@@ -153,10 +153,14 @@ export class TurnRun {
     await writer.push(this.status(TaskState.FAILED, text), { unbounded: true });
   }
 
-  /** Lets the agent's `finally` run; whatever it does there is no longer awaited. */
+  /** Lets the agent's `finally` run; whatever it does there is no longer awaited. Never throws: an iterator by hand may be anything. */
   #leave(): void {
     const { log, writer } = this.#init;
-    void Promise.resolve(this.#iterator?.return?.()).catch((error: unknown) => {
+    const iterator = this.#iterator;
+    const left = async (): Promise<void> => {
+      await iterator?.return?.();
+    };
+    left().catch((error: unknown) => {
       log.warn({ taskId: writer.fold.task.id, error }, "the agent threw after its turn had ended");
     });
   }

@@ -2,6 +2,7 @@
 import { create, type DescMethodServerStreaming, type DescMethodUnary } from "@bufbuild/protobuf";
 import {
   type handleUnaryCall,
+  type sendUnaryData,
   logVerbosity,
   Server,
   type ServerCredentials,
@@ -12,8 +13,9 @@ import {
 import { acceptedKey } from "../../rpc/call-facts.ts";
 import { wireBytes } from "../../rpc/wire-cache.ts";
 import type { WriterOptions } from "../frame-writer.ts";
-import { type AnyGuarded, asBuffer, contextOf, decode, type Impl, sendHeaders, statusOf } from "./call.ts";
-import { streaming } from "./stream.ts";
+import { LARGE_FRAME, waitForReader } from "../progress.ts";
+import { type AnyGuarded, asBuffer, type Call, contextOf, decode, type Impl, sendHeaders, statusOf } from "./call.ts";
+import { http2StreamOf, RST_CANCEL, streaming } from "./stream.ts";
 
 /** Bounds of the gRPC server. */
 export interface GrpcOptions extends WriterOptions {
@@ -50,7 +52,7 @@ export function grpcServer(guarded: AnyGuarded, options: GrpcOptions): Server {
     implementation[method.name] =
       method.methodKind === "server_streaming"
         ? streaming(guarded, method as DescMethodServerStreaming, impl, options)
-        : unary(guarded, method as DescMethodUnary, impl);
+        : unary(guarded, method as DescMethodUnary, impl, options);
   }
   server.addService(definition, implementation);
   return server;
@@ -70,7 +72,7 @@ export async function listenGrpc(server: Server, address: string, credentials: S
   }
 }
 
-function unary(guarded: AnyGuarded, method: DescMethodUnary, impl: Impl): handleUnaryCall<Buffer, Buffer> {
+function unary(guarded: AnyGuarded, method: DescMethodUnary, impl: Impl, options: WriterOptions): handleUnaryCall<Buffer, Buffer> {
   return (call, callback) => {
     const context = contextOf(guarded, method, call);
     let sent = false;
@@ -90,9 +92,30 @@ function unary(guarded: AnyGuarded, method: DescMethodUnary, impl: Impl): handle
         (error: unknown) => ({ bytes: null, error: statusOf(error) }),
       );
       open();
-      callback(outcome.error, outcome.bytes);
+      if (outcome.bytes !== null && outcome.bytes.length > LARGE_FRAME)
+        await sendLarge(call, outcome.bytes, callback, context.signal, options);
+      else callback(outcome.error, outcome.bytes);
       context.end();
     };
     void reply();
   };
+}
+
+/** Sends a large reply within the budget of all large frames, and cuts it where its reader takes nothing. */
+async function sendLarge(
+  call: Call,
+  bytes: Buffer,
+  callback: sendUnaryData<Buffer>,
+  signal: AbortSignal,
+  { egress, stalledStreamMs }: WriterOptions,
+): Promise<void> {
+  using _place = await egress.acquire(bytes.length, signal);
+  const stream = http2StreamOf(call);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  if (stream.destroyed) resolve();
+  stream.once("close", resolve);
+  callback(null, bytes);
+  // The reply is one write: within it, only what its connection has sent tells of progress.
+  const progress = (): number => stream.writableLength + (stream.session?.socket.bytesWritten ?? 0);
+  if ((await waitForReader(promise, progress, stalledStreamMs)) === "stalled") stream.close(RST_CANCEL);
 }

@@ -1,19 +1,17 @@
 /** Server streams on grpc-js: pulled from the log as fast as the reader takes them, ended when it takes nothing. */
 import type { Http2Stream } from "node:http2";
 import { create, type DescMessage, type DescMethodServerStreaming, type Message } from "@bufbuild/protobuf";
-import type { handleServerStreamingCall, ServerWritableStream } from "@grpc/grpc-js";
+import type { handleServerStreamingCall } from "@grpc/grpc-js";
 import { acceptedKey, TASK_ID_HEADER } from "../../rpc/call-facts.ts";
 import { connectError } from "../../rpc/errors.ts";
 import { isShared, wireBytes } from "../../rpc/wire-cache.ts";
 import type { CallContext } from "../call-context.ts";
 import { FrameWriter, type WriterOptions } from "../frame-writer.ts";
 import type { Wait } from "../progress.ts";
-import { type AnyGuarded, contextOf, decode, type Impl, sendHeaders, statusOf } from "./call.ts";
-
-type StreamCall = ServerWritableStream<Buffer, Buffer>;
+import { type AnyGuarded, type Call, contextOf, decode, type Impl, sendHeaders, statusOf } from "./call.ts";
 
 /** NGHTTP2_CANCEL. Not REFUSED_STREAM: clients send such a call again by themselves. */
-const RST_CANCEL = 8;
+export const RST_CANCEL = 8;
 
 /** The handler of a streaming method. */
 export function streaming(
@@ -106,7 +104,7 @@ function framed(desc: DescMessage, value: Message): Buffer {
  * The call's HTTP/2 stream. grpc-js has no public way to it, and its own writes go one message at a time, each waiting for the one before
  * to reach the socket: a third of the speed. A test holds this against the pinned version.
  */
-function http2StreamOf(call: StreamCall): Http2Stream {
+export function http2StreamOf(call: Call): Http2Stream {
   const { stream } = (call as unknown as { call: { stream?: Http2Stream } }).call;
   if (stream === undefined) throw new TypeError("this version of grpc-js hides its HTTP/2 stream");
   return stream;

@@ -4,6 +4,9 @@ import type { WireError } from "../../rpc/errors.ts";
 import { connectError, detailsJson } from "../../rpc/errors.ts";
 import { oneLine } from "../../rpc/json-output.ts";
 
+/** Longest id: it goes into every event of a stream. */
+const MAX_ID = 1024;
+
 /** A request as far as its envelope is good. */
 export interface RpcRequest {
   readonly method: string;
@@ -74,7 +77,8 @@ function numberSources(text: string, value: JsonValue): ReadonlyMap<unknown, str
     if (key === "id" && typeof read === "number" && context?.source !== undefined) ids.push({ holder: this, source: context.source });
     return read;
   };
-  const again = JSON.parse(text, reviver) as JsonValue;
+  const again = revive(text, reviver);
+  if (again === undefined) return sources;
   const roots = Array.isArray(again) ? again : [again];
   for (const { holder, source } of ids) {
     const index = roots.indexOf(holder as JsonValue);
@@ -83,12 +87,21 @@ function numberSources(text: string, value: JsonValue): ReadonlyMap<unknown, str
   return sources;
 }
 
+/** The second reading recurses, as the first does not: what nests too deep for it is refused by its own judges later. */
+function revive(text: string, reviver: Parameters<typeof JSON.parse>[1]): JsonValue | undefined {
+  try {
+    return JSON.parse(text, reviver) as JsonValue;
+  } catch {
+    return undefined;
+  }
+}
+
 function parseElement(element: JsonValue, sources: ReadonlyMap<unknown, string>): RpcElement {
   if (typeof element !== "object" || element === null || Array.isArray(element)) return bad("null", "a request is a JSON object");
   const { jsonrpc, method, params } = element;
   const rawId = element["id"];
   const id = idText(rawId, sources.get(element));
-  if (id === "invalid") return bad("null", "id is a string, a number or null");
+  if (id === "invalid") return bad("null", `id is a string, a number or null, of at most ${MAX_ID} characters`);
   const known = id ?? "null";
   if (jsonrpc !== "2.0") return bad(known, 'jsonrpc is "2.0"');
   if (typeof method !== "string") return bad(known, "method is a string");
@@ -97,7 +110,8 @@ function parseElement(element: JsonValue, sources: ReadonlyMap<unknown, string>)
 
 function idText(id: JsonValue | undefined, source: string | undefined): string | undefined {
   if (id === undefined) return undefined;
-  if (source !== undefined) return source;
+  if (source !== undefined) return source.length <= MAX_ID ? source : "invalid";
+  if (typeof id === "string" && id.length > MAX_ID) return "invalid";
   return id === null || typeof id === "string" || typeof id === "number" ? oneLine(JSON.stringify(id)) : "invalid";
 }
 
