@@ -168,3 +168,29 @@ test("a reader that takes nothing for stalledStreamMs is cut, and the task goes 
     });
   }
 });
+
+test("a reader that takes a large task slowly but steadily is not cut", { timeout: 120_000 }, async () => {
+  await using server = await flood({ stalledStreamMs: 1500 });
+  const caller = new GrpcCaller(server.ports.grpc);
+  const begun = server.said<string>("begun");
+  // One message of 8 MB in the task's history makes its first frame as large.
+  const parts = [{ text: "1" }, { text: "x".repeat(8 * MB) }];
+  const request = {
+    message: { messageId: randomUUID(), role: "ROLE_USER", parts },
+    configuration: { returnImmediately: true, historyLength: 0 },
+  };
+  await caller.unary("SendMessage", request);
+  const socket = connect(server.ports.http, "127.0.0.1");
+  socket.write(`GET /tasks/${await begun}:subscribe HTTP/1.1\r\nhost: x\r\na2a-version: 1.0\r\nconnection: close\r\n\r\n`);
+  let bytes = 0;
+  socket.on("data", (chunk: Buffer) => {
+    bytes += chunk.length;
+    socket.pause();
+    // Some 3 MB/s, for longer than stalledStreamMs.
+    setTimeout(() => socket.resume(), 20);
+    if (bytes > 8 * MB) server.go();
+  });
+  await once(socket, "close");
+  assert.ok(bytes > 8 * MB, `cut after ${bytes} bytes`);
+  caller.close();
+});

@@ -71,7 +71,7 @@ for (const [name, value] of Object.entries<unknown>({
       }),
     );
     const { status, artifacts } = await (await harness.send("go")).task();
-    assert.match(String(status?.message?.parts[0]?.content.value), /^InvalidAgentResponse/);
+    assert.match(JSON.stringify(texts(status?.message?.parts)), /InvalidAgentResponse/);
     assert.deepEqual(artifacts, []);
   });
 }

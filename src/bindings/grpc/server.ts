@@ -111,6 +111,10 @@ async function sendLarge(
 ): Promise<void> {
   using _place = await egress.acquire(bytes.length, signal);
   const stream = http2StreamOf(call);
+  // Callers that leave together are heard of one after the other: whose turn it is now may have left as well. What is written to such a
+  // stream stays until its connection ends.
+  await new Promise((resolve) => setImmediate(resolve));
+  if (signal.aborted) return;
   const { promise, resolve } = Promise.withResolvers<void>();
   if (stream.destroyed) resolve();
   stream.once("close", resolve);

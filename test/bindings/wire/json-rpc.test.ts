@@ -221,6 +221,22 @@ suite("JSON-RPC", () => {
     });
   }
 
+  test("refuses an id that would make every event of a stream long", async () => {
+    for (const id of ["x".repeat(1025), Number(`1${"0".repeat(300)}`)]) {
+      const body = JSON.stringify(list(id));
+      const reply = JSON.parse((await fetch(body.replace("1e+300", `1${"0".repeat(1100)}`))).text) as JsonObject;
+      assert.deepEqual([reply["id"], errorOf(reply).code], [null, -32600]);
+    }
+  });
+
+  test("judges params that nest too deep alike, whatever the id", async () => {
+    const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
+    for (const id of ["1", "12345678901234567890"]) {
+      const { text } = await fetch(`{"jsonrpc":"2.0","id":${id},"method":"ListTasks","params":{"contextId":${deep}}}`);
+      assert.equal(errorOf(JSON.parse(text) as JsonObject).code, -32602);
+    }
+  });
+
   test("carries out a notification and answers 204 with nothing", async () => {
     for (const method of ["SendMessage", "SendStreamingMessage"]) {
       const contextId = crypto.randomUUID();
