@@ -161,7 +161,8 @@ export class CallIn implements Disposable {
 
   /** Source of a process that calls in as `name` and stays until it is killed. */
   script(name: string, more = ""): string {
-    const call = `connect(${JSON.stringify(this.path)}).write(${JSON.stringify(`${name} `)} + process.pid + "\\n");`;
+    // What comes after it may end the process: only once the call is on its way.
+    const call = `await new Promise((sent) => connect(${JSON.stringify(this.path)}).write(${JSON.stringify(`${name} `)} + process.pid + "\\n", sent));`;
     return `import { connect } from "node:net";\nimport { spawn } from "node:child_process";\n${call}\n${more}\n`;
   }
 
