@@ -55,11 +55,16 @@ export function decode(method: DescMethod, bytes: Buffer): Message {
   }
 }
 
-/** Sends the initial metadata that the call has collected. */
-export function sendHeaders(call: Call, context: CallContext): void {
-  const metadata = new Metadata();
-  for (const [name, value] of context.responseHeaders()) metadata.set(name, value);
-  if (!call.cancelled) call.sendMetadata(metadata);
+/** Sends the initial metadata that the call has collected, the first time it is called. */
+export function headersOnce(call: Call, context: CallContext): () => void {
+  let sent = false;
+  return () => {
+    if (sent) return;
+    sent = true;
+    const metadata = new Metadata();
+    for (const [name, value] of context.responseHeaders()) metadata.set(name, value);
+    if (!call.cancelled) call.sendMetadata(metadata);
+  };
 }
 
 /** Anything thrown, as a rich status. */

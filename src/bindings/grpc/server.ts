@@ -14,7 +14,7 @@ import { acceptedKey } from "../../rpc/call-facts.ts";
 import { wireBytes } from "../../rpc/wire-cache.ts";
 import type { WriterOptions } from "../frame-writer.ts";
 import { LARGE_FRAME, waitForReader } from "../progress.ts";
-import { type AnyGuarded, asBuffer, type Call, contextOf, decode, type Impl, sendHeaders, statusOf } from "./call.ts";
+import { type AnyGuarded, asBuffer, type Call, contextOf, decode, type Impl, headersOnce, statusOf } from "./call.ts";
 import { http2StreamOf, RST_CANCEL, streaming } from "./stream.ts";
 
 /** Bounds of the gRPC server. */
@@ -75,11 +75,7 @@ export async function listenGrpc(server: Server, address: string, credentials: S
 function unary(guarded: AnyGuarded, method: DescMethodUnary, impl: Impl, options: WriterOptions): handleUnaryCall<Buffer, Buffer> {
   return (call, callback) => {
     const context = contextOf(guarded, method, call);
-    let sent = false;
-    const open = (): void => {
-      if (!sent) sendHeaders(call, context);
-      sent = true;
-    };
+    const open = headersOnce(call, context);
     context.values.set(acceptedKey, open);
     const answer = async (): Promise<Buffer> => {
       await guarded.admit(context);

@@ -8,7 +8,7 @@ import { isShared, wireBytes } from "../../rpc/wire-cache.ts";
 import type { CallContext } from "../call-context.ts";
 import { FrameWriter, type WriterOptions } from "../frame-writer.ts";
 import type { Wait } from "../progress.ts";
-import { type AnyGuarded, type Call, contextOf, decode, type Impl, sendHeaders, statusOf } from "./call.ts";
+import { type AnyGuarded, type Call, contextOf, decode, type Impl, headersOnce, statusOf } from "./call.ts";
 
 /** NGHTTP2_CANCEL. Not REFUSED_STREAM: clients send such a call again by themselves. */
 export const RST_CANCEL = 8;
@@ -22,11 +22,7 @@ export function streaming(
 ): handleServerStreamingCall<Buffer, Buffer> {
   return (call) => {
     const context = contextOf(guarded, method, call);
-    let sent = false;
-    const open = (): void => {
-      if (!sent) sendHeaders(call, context);
-      sent = true;
-    };
+    const open = headersOnce(call, context);
     context.values.set(acceptedKey, open);
     const stream = http2StreamOf(call);
     const writer = new FrameWriter<Buffer>(stream, (joined) => Buffer.concat(joined), options, context.signal);
