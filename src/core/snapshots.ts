@@ -63,7 +63,7 @@ export class Snapshots {
   }
 
   /** Forgets a task. */
-  drop(taskId: string): void {
+  #drop(taskId: string): void {
     const kept = this.#folds.get(taskId);
     if (kept === undefined) return;
     this.#folds.delete(taskId);
@@ -88,7 +88,7 @@ export class Snapshots {
       const same = known.position.offset !== target.offset || known.position.mark === target.mark;
       if (same && known.position.offset >= target.offset) return this.#keep(taskId, known).snapshot();
       if (same && (await this.#advance(taskId, known, Infinity))) return this.#keep(taskId, known).snapshot();
-      this.drop(taskId);
+      this.#drop(taskId);
     }
     return this.#keep(taskId, await this.fresh(taskId)).snapshot();
   }
@@ -108,12 +108,12 @@ export class Snapshots {
   }
 
   #keep(taskId: string, fold: Fold): Fold {
-    this.drop(taskId);
+    this.#drop(taskId);
     this.#folds.set(taskId, { fold, bytes: fold.bytes });
     this.#bytes += fold.bytes;
     for (const oldest of this.#folds.keys()) {
       if (this.#bytes <= this.#options.cacheBytes || oldest === taskId) break;
-      this.drop(oldest);
+      this.#drop(oldest);
     }
     return fold;
   }

@@ -23,7 +23,6 @@ export class Leases {
   /** Gives the lease to a replica: the epoch grows, one more attempt is counted. */
   grant(task: TaskRecord, { token, replica }: LeaseRequest): Lease {
     this.#ready.delete(task);
-    task.readySince = undefined;
     task.epoch += 1;
     task.attempts += 1;
     task.lease = { epoch: task.epoch, token, replica, expires: this.#now() + this.#leaseMs };
@@ -43,7 +42,6 @@ export class Leases {
 
   /** Puts a task that nobody owns into `ready`. */
   wait(task: TaskRecord): void {
-    task.readySince ??= this.#now();
     this.#ready.add(task);
     for (const replica of this.#listeners.keys()) this.#hint(replica, { is: "ready" });
   }
@@ -65,7 +63,6 @@ export class Leases {
   end(task: TaskRecord): void {
     this.clear(task);
     this.#ready.delete(task);
-    task.readySince = undefined;
   }
 
   /** Acquires waiting tasks, oldest first. The same token gets the same answer. */

@@ -31,7 +31,7 @@ export class MemoryTail implements AsyncIterableIterator<TailStep> {
     return this;
   }
 
-  // By hand, not async: hundreds of readers wait on one task, and each is woken once per turn of the loop.
+  // By hand, not async: hundreds of readers wait on one task, and each is woken after every step that appends.
   next(): Promise<IteratorResult<TailStep, undefined>> {
     const { promise, resolve, reject } = Promise.withResolvers<IteratorResult<TailStep, undefined>>();
     const look = (): void => {

@@ -54,8 +54,6 @@ export class TaskRecord {
   checkpoint: StoredCheckpoint | undefined;
   epoch = 0;
   lease: StoredLease | undefined;
-  /** When it went into `ready`; undefined where it does not wait. */
-  readySince: number | undefined;
   generation = 0;
   consumed = 0;
   lastCommand = 0;
