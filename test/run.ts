@@ -3,7 +3,14 @@ import { globSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
+import { ensureRedisServer } from "./redis/install-redis.ts";
 
+try {
+  ensureRedisServer();
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exit(1);
+}
 const named = process.argv.slice(2);
 const files = named.length > 0 ? named : globSync("test/**/*.test.ts").toSorted();
 let passed = 0;
