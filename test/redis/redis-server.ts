@@ -164,7 +164,6 @@ export class RedisServer implements AsyncDisposable {
     const client = new Redis({ host: "127.0.0.1", port, ...auth, retryStrategy: () => 25, ...options });
     // A command that fails tells its caller; the lost connection itself is what tests bring about.
     client.on("error", () => undefined);
-    client.once("end", () => this.#clients.delete(client));
     this.#clients.add(client);
     return client;
   }

@@ -1,0 +1,122 @@
+/** One client's connection through the proxy, with the connection to the server behind it. */
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { TcpPipe } from "./tcp-pipe.ts";
+
+/** How long a server may take to close after we did, before a dropped reply's connection is cut regardless. */
+const CLOSE_MS = 1000;
+
+/** A reply to be lost: armed at the proxy, taken by the first connection that sends a matching request. */
+export interface ReplyDrop {
+  readonly match: (request: Buffer) => boolean;
+  readonly isReply: (bytes: Buffer) => boolean;
+  readonly happened: () => void;
+}
+
+/** The faults that are on; one object for all connections of a proxy. */
+export interface Faults {
+  delayMs: number;
+  swallows: boolean;
+  holdsReplies: boolean;
+  readonly drops: Set<ReplyDrop>;
+}
+
+export class ProxiedConnection {
+  readonly #client: Socket;
+  readonly #server: Socket;
+  readonly #faults: Faults;
+  readonly #requests: TcpPipe;
+  readonly #replies: TcpPipe;
+  #drop: ReplyDrop | undefined;
+  #dropping = false;
+  #lostBytes = false;
+
+  constructor(client: Socket, port: number, faults: Faults) {
+    this.#client = client;
+    this.#server = connect({ port, host: "127.0.0.1", allowHalfOpen: true, noDelay: true });
+    this.#faults = faults;
+    const common = { delayMs: () => faults.delayMs, tellsEnd: () => !this.#swallow() };
+    this.#requests = new TcpPipe(client, this.#server, { ...common, held: () => false, admit: (chunk) => this.#admitRequest(chunk) });
+    this.#replies = new TcpPipe(this.#server, client, {
+      ...common,
+      held: () => faults.holdsReplies,
+      admit: (chunk) => this.#admitReply(chunk),
+    });
+    this.#closeTogether(client, this.#server);
+    this.#closeTogether(this.#server, client);
+  }
+
+  /** Resolves when both ends are closed. */
+  async closed(): Promise<void> {
+    await Promise.all([this.#client, this.#server].map(async (socket) => socket.closed || once(socket, "close")));
+  }
+
+  /** Resets both ends now. */
+  cut(): void {
+    this.#client.resetAndDestroy();
+    // resetAndDestroy() of a socket that still connects would wait for it.
+    if (this.#server.connecting) this.#server.destroy();
+    else this.#server.resetAndDestroy();
+  }
+
+  /** After a fault is over: goes on, or is cut where bytes were lost that TCP would have delivered. */
+  heal(): void {
+    if (this.#lostBytes) this.cut();
+    else this.flush();
+  }
+
+  /** Writes what a fault held back. */
+  flush(): void {
+    this.#requests.flush();
+    this.#replies.flush();
+  }
+
+  #swallow(): boolean {
+    if (this.#faults.swallows) this.#lostBytes = true;
+    return this.#faults.swallows;
+  }
+
+  #admitRequest(chunk: Buffer): boolean {
+    if (this.#swallow()) return false;
+    if (this.#drop === undefined) {
+      this.#drop = this.#faults.drops.values().find(({ match }) => match(chunk));
+      if (this.#drop !== undefined) this.#faults.drops.delete(this.#drop);
+    }
+    return true;
+  }
+
+  #admitReply(chunk: Buffer): boolean {
+    if (this.#swallow()) return false;
+    if (this.#drop === undefined) return true;
+    if (!this.#dropping && this.#drop.isReply(chunk)) void this.#finishDrop();
+    return false;
+  }
+
+  /**
+   * These bytes may be the reply to an earlier request of a pipeline. A server reads all that was sent before our end of
+   * the stream, and carries it out, before it closes in turn: only then is the client cut off.
+   */
+  async #finishDrop(): Promise<void> {
+    this.#dropping = true;
+    this.#requests.end();
+    const timer = setTimeout(() => this.#server.destroy(), CLOSE_MS);
+    await this.closed();
+    clearTimeout(timer);
+  }
+
+  #closeTogether(one: Socket, other: Socket): void {
+    one.on("error", () => {
+      // "close" follows and does what is to be done.
+    });
+    one.once("close", () => {
+      // A network that loses everything does not tell the other side either.
+      if (!this.#swallow()) other.resetAndDestroy();
+      if (one === this.#server) this.#settleDrop();
+    });
+  }
+
+  #settleDrop(): void {
+    this.#drop?.happened();
+    this.#drop = undefined;
+  }
+}
