@@ -1,0 +1,154 @@
+import { type Confirmation, Confirmer } from "./confirm.ts";
+import { type DialOptions, type Dialed, dial } from "./dial.ts";
+import { Link } from "./link.ts";
+import type { Arg, Reply, Script } from "./reply.ts";
+import { Subscriber, type SubscriberEvents } from "./subscriber.ts";
+import { type Address, formatAddress } from "./url.ts";
+
+/** Where a master is to be found. */
+export interface Locator {
+  /** Asked before every connection attempt. Throws DialError. */
+  find(signal: AbortSignal): Promise<Address>;
+  /** What was found was of no use. */
+  distrust(): void;
+}
+
+/** What all nodes of a store share. */
+export interface NodeOptions {
+  readonly dial: DialOptions;
+  /** How a write is confirmed; undefined where its reply is enough. */
+  readonly confirmation: Confirmation | undefined;
+  /** Whether channels belong to slots (Cluster). */
+  readonly sharded: boolean;
+  readonly warn: (message: string) => void;
+  /** Refuses a server that cannot keep what the durability promises; called for each server that is met. */
+  readonly verify: (dialed: Dialed) => Promise<void>;
+}
+
+/** What a node reports. */
+export interface NodeEvents extends Omit<SubscriberEvents, "onFailure"> {
+  /** All its connections stand. */
+  readonly onUp: () => void;
+  /** A connection was lost or could not be made. */
+  readonly onTrouble: () => void;
+}
+
+/** One master: a connection for commands, one for subscriptions once there are any, and in a durable mode one for writes. */
+export class Node {
+  readonly commands: Link;
+  /** The connection for commands where the reply is enough. */
+  readonly writer: Link;
+  readonly subscriber: Subscriber;
+  readonly #confirmer: Confirmer | undefined;
+  readonly #options: NodeOptions;
+  readonly #events: NodeEvents;
+  #warned = "";
+  #verified: string | undefined;
+
+  readonly #standing = Promise.withResolvers<void>();
+
+  constructor(locator: Locator, options: NodeOptions, events: NodeEvents) {
+    this.#options = options;
+    this.#events = events;
+    const { commandTimeoutMs } = options.dial;
+    const reach =
+      (replyTimeoutMs: number) =>
+      async (signal: AbortSignal): Promise<Dialed> =>
+        await this.#reach(locator, signal, replyTimeoutMs);
+    const onFailure = (error: unknown): void => this.#fail(error);
+    this.commands = new Link(reach(commandTimeoutMs), { onUp: (dialed) => this.#up(dialed), onDown: events.onTrouble, onFailure });
+    this.writer = this.commands;
+    if (options.confirmation !== undefined) {
+      // What is sent behind a WAIT is answered after it.
+      this.writer = new Link(reach(commandTimeoutMs + options.confirmation.timeoutMs), {
+        onUp: (dialed) => this.#up(dialed),
+        onDown: events.onTrouble,
+        onFailure,
+      });
+      this.#confirmer = new Confirmer(this.writer, options.confirmation);
+    }
+    this.subscriber = new Subscriber(reach(commandTimeoutMs), options.sharded, commandTimeoutMs, { ...events, onFailure });
+  }
+
+  /** performance.now() since which all connections for commands have stood; undefined where one does not. */
+  get upSince(): number | undefined {
+    const commands = this.commands.upSince;
+    const writer = this.writer.upSince;
+    return commands === undefined || writer === undefined ? undefined : Math.max(commands, writer);
+  }
+
+  /** Begins to keep the connections, with one that was made already if there is one. */
+  start(dialed?: Dialed): void {
+    if (dialed !== undefined) this.#verified = dialed.info.get("run_id");
+    this.commands.start(dialed);
+    if (this.writer !== this.commands) this.writer.start();
+  }
+
+  /** Resolves when all connections stand for the first time. */
+  get standing(): Promise<void> {
+    return this.#standing.promise;
+  }
+
+  /** Sends a script on the writer connection. */
+  async write(script: Script, keys: readonly string[], args: readonly Arg[]): Promise<Reply> {
+    const { wire } = this.writer;
+    const reply = await this.writer.script(script, keys, args);
+    this.#confirmer?.wrote(wire);
+    return reply;
+  }
+
+  /** Resolves when what was written and answered is as safe as was asked for. */
+  confirmed(epoch?: number): Promise<void> {
+    return this.#confirmer === undefined ? Promise.resolve() : this.#confirmer.confirmed(epoch);
+  }
+
+  /** Ends all connections. */
+  async close(): Promise<void> {
+    await Promise.all([this.commands.close(), this.writer.close(), this.subscriber.close()]);
+  }
+
+  async #reach(locator: Locator, signal: AbortSignal, replyTimeoutMs: number): Promise<Dialed> {
+    const address = await locator.find(signal);
+    try {
+      return await this.#verify(await dial(address, this.#options.dial, { signal, replyTimeoutMs }));
+    } catch (error) {
+      locator.distrust();
+      throw error;
+    }
+  }
+
+  async #verify(dialed: Dialed): Promise<Dialed> {
+    const runId = dialed.info.get("run_id");
+    if (runId !== this.#verified) {
+      try {
+        await this.#options.verify(dialed);
+      } catch (error) {
+        dialed.wire.destroy();
+        throw error;
+      }
+      this.#verified = runId;
+    }
+    return dialed;
+  }
+
+  #up({ address, info }: Dialed): void {
+    if (this.#warned !== "") this.#options.warn(`redis: connected to ${formatAddress(address)}`);
+    this.#warned = "";
+    const runId = info.get("run_id");
+    // After a failover the other connections may still lead to the old master.
+    if (this.subscriber.runId !== undefined && this.subscriber.runId !== runId) this.subscriber.drop();
+    for (const link of [this.commands, this.writer]) {
+      if (link.wire !== undefined && link.info?.get("run_id") !== runId) link.drop();
+    }
+    if (this.upSince === undefined) return;
+    this.#standing.resolve();
+    this.#events.onUp();
+  }
+
+  #fail(error: unknown): void {
+    const message = error instanceof Error ? error.message : String(error);
+    if (message !== this.#warned) this.#options.warn(`redis: ${message}`);
+    this.#warned = message;
+    this.#events.onTrouble();
+  }
+}
