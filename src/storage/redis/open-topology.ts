@@ -1,15 +1,18 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { Cluster } from "./cluster.ts";
 import type { Confirmation } from "./confirm.ts";
-import { type DialOptions, type Dialed, DialError, dial } from "./dial.ts";
+import { type DialOptions, type Dialed, DialError } from "./dial.ts";
+import { Dials } from "./dials.ts";
 import { planConfirmation } from "./durability.ts";
 import type { Locator, NodeOptions } from "./node.ts";
 import type { RedisOptions } from "./redis-options.ts";
 import { SentinelFinder } from "./sentinel.ts";
-import { checkConfig, checkMaster, checkOptions, checkServer } from "./start-checks.ts";
+import { checkConfig, checkMaster, checkOptions, checkServer, configTag } from "./start-checks.ts";
+import { ownerOf, readSlots, slotOf } from "./slot.ts";
 import { StoreSetupError } from "./store-error.ts";
 import { readTlsFiles } from "./tls-files.ts";
 import { OneNode, type Topology, type TopologyEvents } from "./topology.ts";
-import { type Address, type RedisUrl, parseRedisUrl } from "./url.ts";
+import { type Address, type RedisUrl, formatAddress, parseRedisUrl } from "./url.ts";
 /** What the connections must know besides their options. */
 export interface ConnectionFacts {
   /** The agent's name: data of one agent is refused to another. */
@@ -70,23 +73,54 @@ class Opening {
   }
 
   async attempt(): Promise<Opened> {
-    const locator = this.#url.kind === "sentinel" ? new SentinelFinder(this.#url, this.#dial) : fixed(this.#url.hosts[0]);
-    const dialed = await dial(await locator.find(this.signal), this.#dial, { signal: this.signal });
-    try {
-      checkServer(dialed, this.#url);
-      await this.#checkMaster(dialed, 0);
-      const confirmation = await planConfirmation(dialed, this.#options, this.#facts.warn);
-      await checkConfig((name, args) => dialed.wire.send(name, args), this.#options, this.#facts.agent);
-      const topology = new OneNode(locator, this.#options.shards, this.#nodeOptions(confirmation), this.#events, dialed);
-      return await this.#standing(topology, confirmation);
-    } catch (error) {
-      dialed.wire.destroy();
-      throw error;
-    }
+    await using dials = new Dials(this.#dial, this.signal);
+    return this.#url.kind === "cluster" ? await this.#cluster(dials) : await this.#oneNode(dials);
   }
 
-  async #checkMaster(dialed: Dialed, shard: number): Promise<void> {
+  async #oneNode(dials: Dials): Promise<Opened> {
+    const locator = this.#url.kind === "sentinel" ? new SentinelFinder(this.#url, this.#dial) : fixed(this.#url.hosts[0]);
+    const dialed = await dials.master(await locator.find(this.signal));
+    checkServer(dialed, this.#url);
+    const confirmation = await this.#checkMaster(dialed, 0);
+    await this.#checkConfig(dialed);
+    dials.keep([dialed]);
+    const topology = new OneNode(locator, this.#options.shards, this.#nodeOptions(confirmation), this.#events, dialed);
+    return await this.#standing(topology, confirmation);
+  }
+
+  async #cluster(dials: Dials): Promise<Opened> {
+    const scout = await dials.any(this.#url.hosts);
+    checkServer(scout, this.#url);
+    const ranges = await readSlots(scout.wire, scout.address);
+    const master = async (slot: number): Promise<Dialed> => {
+      const address = ownerOf(ranges, slot);
+      if (address === undefined) throw new DialError("wait", `no master of the Cluster serves slot ${slot}`);
+      return await dials.master(address);
+    };
+    const slots = Array.from({ length: this.#options.shards }, (_, shard) => slotOf(this.#facts.shardTag(shard)));
+    const dialed = new Map<string, Dialed>();
+    let confirmation: Confirmation | undefined;
+    for (const [shard, slot] of slots.entries()) {
+      const each = await master(slot);
+      const name = formatAddress(each.address);
+      if (dialed.has(name)) continue;
+      dialed.set(name, each);
+      checkServer(each, this.#url);
+      confirmation = (await this.#checkMaster(each, shard)) ?? confirmation;
+    }
+    await this.#checkConfig(await master(slotOf(configTag(this.#options.prefix))));
+    dials.keep(dialed.values());
+    const topology = new Cluster({ slots, seeds: this.#url.hosts, ranges, dialed }, this.#nodeOptions(confirmation), this.#events);
+    return await this.#standing(topology, confirmation);
+  }
+
+  async #checkMaster(dialed: Dialed, shard: number): Promise<Confirmation | undefined> {
     await checkMaster(dialed, this.#dial, this.#url.kind, this.#facts.shardTag(shard), this.#facts.warn);
+    return await planConfirmation(dialed, this.#options, this.#facts.warn);
+  }
+
+  async #checkConfig({ wire }: Dialed): Promise<void> {
+    await checkConfig((name, args) => wire.send(name, args), this.#options, this.#facts.agent);
   }
 
   #nodeOptions(confirmation: Confirmation | undefined): NodeOptions {

@@ -88,13 +88,18 @@ async function checkChannels({ wire, address }: Dialed, options: DialOptions, ki
   }
 }
 
+/** The hash tag of what belongs to no shard. */
+export function configTag(prefix: string): string {
+  return `{${prefix}}`;
+}
+
 /** Writes `shards` and the agent's name at the first start and compares them at every later one. Throws StoreSetupError. */
 export async function checkConfig(
   send: (name: string, args: readonly Arg[]) => Promise<Reply>,
   { prefix, shards }: RedisOptions,
   agent: string,
 ): Promise<void> {
-  const key = `{${prefix}}:config`;
+  const key = `${configTag(prefix)}:config`;
   for (const [field, value] of [
     ["shards", String(shards)],
     ["agent", agent],

@@ -126,10 +126,9 @@ export class Subscriber {
   #subscribe(wire: Wire, subscriptions: readonly Subscription[]): void {
     const channels = subscriptions.map(({ channel }) => channel);
     // Lowercase: ioredis keeps its list of channels under the name as it is given.
-    wire.send(this.#sharded ? "ssubscribe" : "subscribe", channels).then(
-      () => {
-        for (const subscription of subscriptions) this.#answered(subscription);
-      },
+    const sent = wire.send(this.#sharded ? "ssubscribe" : "subscribe", channels);
+    void sent.then(
+      () => subscriptions.forEach((subscription) => this.#answered(subscription)),
       (error: unknown) => this.#refused(wire, subscriptions, error),
     );
   }

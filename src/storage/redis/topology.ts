@@ -13,21 +13,18 @@ export interface TopologyEvents {
 export interface Topology {
   /** The node of a shard. */
   node(shard: number): Node;
-  /** The node of any key, by its hash tag. */
-  nodeOfTag(tag: string): Node;
   /** All nodes that hold shards. */
   nodes(): readonly Node[];
   /** performance.now() since which the shard's master has been reachable and the same one. */
   upSince(shard: number): number | undefined;
-  /** Follows a redirection of a shard's command; undefined where there is none to follow. */
-  redirect: ((shard: number, error: unknown) => Node | undefined) | undefined;
+  /** Where a failed command of a shard is to be sent again, nothing having been executed; undefined where nowhere. Missing where no server redirects. */
+  redirect?(shard: number, error: unknown): Node | undefined;
   /** Ends all connections. */
   close(): Promise<void>;
 }
 
 /** One master for all shards: a single server, or the one that Sentinels name. */
 export class OneNode implements Topology {
-  readonly redirect = undefined;
   readonly #node: Node;
 
   constructor(
@@ -50,10 +47,6 @@ export class OneNode implements Topology {
   }
 
   node(): Node {
-    return this.#node;
-  }
-
-  nodeOfTag(): Node {
     return this.#node;
   }
 
