@@ -174,6 +174,12 @@ export class RedisServer implements AsyncDisposable {
     return this.#inspector.call(command, ...args);
   }
 
+  /** As {@link call}, with replies as Buffers. */
+  async binary(command: string, ...args: (string | number | Buffer)[]): Promise<unknown> {
+    this.#inspector ??= this.client();
+    return this.#inspector.callBuffer(command, ...args);
+  }
+
   /** Kills it, closes its clients and removes its folder. */
   async [Symbol.asyncDispose](): Promise<void> {
     for (const client of this.#clients) client.disconnect();

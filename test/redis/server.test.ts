@@ -1,4 +1,4 @@
-/** The Redis fixtures do what the tests that use them believe. */
+/** The redis-server fixture: it can be killed, paused and started again. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { redisServer } from "./redis-server.ts";
