@@ -143,7 +143,10 @@ async function allowed(send: () => Promise<Reply>, problem: string, grant: strin
   try {
     return await send();
   } catch (error) {
-    if (!(error instanceof RedisReplyError)) throw new DialError("wait", "the server does not answer the start checks", { cause: error });
+    if (!(error instanceof RedisReplyError)) {
+      const reason = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : "";
+      throw new DialError("wait", `the server does not carry out the start checks${reason}`, { cause: error });
+    }
     if (error.code === fine) return null;
     if (error.code !== "NOPERM") throw new StoreSetupError(`redis.url: the start checks failed: ${error.message}`, { cause: error });
     throw new StoreSetupError(`redis.url: the ACL user ${problem} (${error.message}); grant ${grant}`, { cause: error });

@@ -31,6 +31,7 @@ export class Subscriber {
   readonly #timeoutMs: number;
   readonly #events: SubscriberEvents;
   readonly #link: Link;
+  #closed = false;
   readonly #subscriptions = new Map<string, Subscription>();
 
   constructor(dial: (signal: AbortSignal) => Promise<Dialed>, sharded: boolean, timeoutMs: number, events: SubscriberEvents) {
@@ -57,6 +58,7 @@ export class Subscriber {
 
   /** Resolves when the server has answered. A rejected subscription does not stand. */
   async subscribe(shard: number, channel: string): Promise<void> {
+    if (this.#closed) throw unavailable(undefined, "none");
     const standing = this.#subscriptions.get(channel);
     if (standing !== undefined) return await standing.waiting?.promise;
     const waiting = Promise.withResolvers<void>();
@@ -110,6 +112,7 @@ export class Subscriber {
 
   /** Ends the connection; those who still wait are told. */
   async close(): Promise<void> {
+    this.#closed = true;
     for (const { waiting } of this.#subscriptions.values()) waiting?.reject(unavailable(undefined, "none"));
     this.#subscriptions.clear();
     await this.#link.close();
