@@ -7,7 +7,7 @@ import { delimiter, join } from "node:path";
 export const REDIS_SERVER = "REDIS_SERVER";
 
 /** What a person types where the runner may not install it. */
-export const INSTALL_LINE = "apt-get update && apt-get install -y --no-install-recommends redis-server";
+const INSTALL_LINE = "apt-get update && apt-get install -y --no-install-recommends redis-server";
 
 const OLDEST_MAJOR = 7;
 

@@ -3,6 +3,8 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, rmSync, writeFileSync } from "node:fs";
 import { findRedisServer, locateRedisServer, REDIS_SERVER } from "./find-redis.ts";
 
+const APT_GET = "/usr/bin/apt-get";
+
 /** Asked by Debian's maintainer scripts before they start a service; 101 forbids it. */
 const POLICY = "/usr/sbin/policy-rc.d";
 
@@ -12,7 +14,7 @@ const POLICY = "/usr/sbin/policy-rc.d";
  * @throws Error of one line that says what to do.
  */
 export function ensureRedisServer(): void {
-  if (locateRedisServer() === undefined && process.getuid?.() === 0 && existsSync("/usr/bin/apt-get")) install();
+  if (locateRedisServer() === undefined && process.getuid?.() === 0 && existsSync(APT_GET)) install();
   process.env[REDIS_SERVER] = findRedisServer();
 }
 
@@ -24,7 +26,7 @@ function install(): void {
 }
 
 function aptGet(...args: readonly string[]): void {
-  const { status, stdout, stderr } = spawnSync("apt-get", ["-q", ...args], {
+  const { status, stdout, stderr } = spawnSync(APT_GET, ["-q", "-o", "DPkg::Lock::Timeout=120", ...args], {
     encoding: "utf8",
     env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
     timeout: 300_000,

@@ -2,7 +2,9 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
+import { connect as connectHttp2, createServer as createHttp2Server, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
 import { connect } from "node:net";
+import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import type { Redis } from "ioredis";
 import { redisServer } from "./redis-server.ts";
@@ -144,4 +146,27 @@ test("the proxy is a byte pipe for HTTP too", async () => {
   await assert.rejects(fetch(url, { method: "POST", body: "x" }));
   await dropped;
   assert.equal(await (await fetch(url)).text(), "call 3");
+});
+
+test("the proxy drops the reply of one gRPC-like request over HTTP/2", async () => {
+  const bodies: string[] = [];
+  const answer = async (request: Http2ServerRequest, response: Http2ServerResponse): Promise<void> => {
+    bodies.push(await text(request));
+    response.end("done");
+  };
+  await using web = createHttp2Server((request, response) => void answer(request, response)).listen(0, "127.0.0.1");
+  await once(web, "listening");
+  const address = web.address();
+  assert.ok(address !== null && typeof address === "object");
+  await using proxy = await TcpProxy.open(address);
+  const session = connectHttp2(`http://127.0.0.1:${proxy.port}`);
+  session.on("error", () => undefined);
+  const call = async (body: string): Promise<string> => text(session.request({ ":method": "POST" }).end(body));
+  const dropped = proxy.dropNextReply({ match: (request) => request.includes("second") });
+  assert.equal(await call("first"), "done");
+  const lost = call("second");
+  await dropped;
+  // Node may end the stream of a lost session without an error.
+  assert.notEqual(await lost.catch(() => "failed"), "done");
+  assert.deepEqual(bodies, ["first", "second"]);
 });
