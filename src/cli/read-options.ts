@@ -1,5 +1,6 @@
 /** Options from a file, the environment and flags; the later wins, and every error names where the value came from. */
 import { readFile } from "node:fs/promises";
+import type { z } from "zod";
 import { OptionsError, optionsSchema, resolveOptions, type ServerOptions } from "../server/options.ts";
 
 /** One option as the command line knows it. */
@@ -15,12 +16,17 @@ export interface KnownOption {
 export function knownOptions(): readonly KnownOption[] {
   return Object.entries(optionsSchema.shape).flatMap(([key, schema]): KnownOption[] => {
     const description = schema.description ?? "";
-    if (key !== "dedupe") return [known([key], description)];
-    return [
-      known([key, "mode"], `${description} window, running or off.`),
-      known([key, "windowMs"], "How long a repeat is told in mode window."),
-    ];
+    const inner = membersOf(schema);
+    if (inner === undefined) return [known([key], description)];
+    return Object.entries(inner).map(([name, member]) => known([key, name], member.description ?? description));
   });
+}
+
+/** The members of an option that is an object of its own. */
+function membersOf(schema: z.ZodType): Readonly<Record<string, z.ZodType>> | undefined {
+  const { innerType, shape } = schema.def as { innerType?: z.ZodType; shape?: Readonly<Record<string, z.ZodType>> };
+  if (shape !== undefined) return shape;
+  return schema.type === "prefault" && innerType !== undefined ? membersOf(innerType) : undefined;
 }
 
 function known(path: readonly string[], description: string): KnownOption {

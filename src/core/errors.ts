@@ -47,6 +47,8 @@ export interface ErrorExtras extends ErrorOptions {
   readonly violations?: readonly Violation[];
   /** When trying again makes sense, in milliseconds from now. */
   readonly retryAfterMs?: number;
+  /** Whether what was asked for may have been carried out all the same. Default false. */
+  readonly outcomeUnknown?: boolean;
 }
 
 /** The one error class of core, worker and storage: a reason, a message fit for callers, and facts. */
@@ -56,6 +58,7 @@ export class TaskError extends Error {
   readonly metadata: Readonly<Record<string, string>>;
   readonly violations: readonly Violation[];
   readonly retryAfterMs: number | undefined;
+  readonly outcomeUnknown: boolean;
 
   constructor(reason: Reason, message: string, extras: ErrorExtras = {}) {
     super(message, extras.cause === undefined ? undefined : { cause: extras.cause });
@@ -63,6 +66,7 @@ export class TaskError extends Error {
     this.metadata = extras.metadata ?? {};
     this.violations = extras.violations ?? [];
     this.retryAfterMs = extras.retryAfterMs;
+    this.outcomeUnknown = extras.outcomeUnknown ?? false;
   }
 }
 
@@ -98,4 +102,9 @@ export class RefusedError extends Error {
 /** Whether `error` is the given refusal. */
 export function isRefused(error: unknown, ...refusals: readonly Refusal[]): error is RefusedError {
   return error instanceof RefusedError && refusals.includes(error.refusal);
+}
+
+/** Whether the store is away: the same step may succeed later. */
+export function isAway(error: unknown): error is TaskError {
+  return error instanceof TaskError && error.reason === "STORE_UNAVAILABLE";
 }

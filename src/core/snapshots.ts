@@ -36,9 +36,18 @@ export class Snapshots {
 
   /** The task now; undefined where the store has none. */
   async current(taskId: string): Promise<Current | undefined> {
-    const meta = await this.#storage.meta(taskId);
+    let meta = await this.#storage.meta(taskId);
+    if (meta !== undefined && this.#isAhead(taskId, meta.position)) {
+      // Another reader has folded in what came since, or the store has lost it: only a later look can tell.
+      meta = await this.#storage.meta(taskId);
+      if (meta !== undefined && this.#isAhead(taskId, meta.position)) this.#drop(taskId);
+    }
     if (meta === undefined) return undefined;
     return { meta, snapshot: await this.#read(taskId, meta.position) };
+  }
+
+  #isAhead(taskId: string, { offset }: Position): boolean {
+    return (this.#folds.get(taskId)?.fold.position.offset ?? 0) > offset;
   }
 
   /** The task now. Throws TASK_NOT_FOUND. */

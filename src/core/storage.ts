@@ -39,6 +39,8 @@ export interface LeaseRequest {
 export interface RepeatKey {
   /** Digest over scope, messageId and content, and the task id of a follow-up. */
   readonly key: string;
+  /** The task that a follow-up names: its row lies beside it. */
+  readonly taskId: string | undefined;
   /** `window`: any send within `windowMs` is a repeat. `running`: only while the task is not at rest. */
   readonly mode: "window" | "running";
   readonly windowMs: number;
@@ -146,12 +148,26 @@ export interface Taken {
 export interface Renewal {
   readonly lease: Lease;
   readonly consumed: number;
-  /** The owner's last known offset. */
-  readonly known: number;
 }
 
-/** `later` entries are those after `known`. */
-export type RenewReply = { readonly is: "held"; readonly later: readonly Entry[] } | { readonly is: "fenced" };
+/**
+ * `end` is the last entry of the log when the lease was renewed: what lies after the owner's position are commands that it has not heard of; an
+ * end before it, or another history there, says that the store has lost entries.
+ */
+export type RenewReply = { readonly is: "held"; readonly end: Position } | { readonly is: "fenced" };
+
+/** What an owner still has of a log, for a store that may have lost its end. */
+export interface Remains {
+  /** Entries as they were stored, without a gap, the last of them the owner's position. */
+  readonly entries: readonly Entry[];
+  readonly head: Head;
+  readonly consumed: number;
+  /** Offset of the pending cancel request; 0 for none. */
+  readonly cancelRequested: number;
+}
+
+/** `healed`: the log is what the owner had. `diverged`: other entries stand where the lost ones stood, or more was lost than remains. */
+export type HealReply = "healed" | "diverged";
 
 /** A step of a tail. `gone`: the position is no longer kept or belongs to another history; go on from a fresh snapshot. */
 export type TailStep = { readonly is: "entries"; readonly entries: readonly Entry[] } | { readonly is: "gone" };
@@ -184,8 +200,14 @@ export interface ListPage {
   readonly more: boolean;
 }
 
-/** A hint that something happened. Lossy: renewals and sweeps are the truth. */
-export type Hint = { readonly is: "command"; readonly taskId: string } | { readonly is: "ready" };
+/** A hint that something happened. Lossy: renewals and sweeps are the truth. `back`: the store was away, and can be asked again. */
+export type Hint = { readonly is: "command"; readonly taskId: string } | { readonly is: "ready" } | { readonly is: "back" };
+
+/** A replica that listens, until it is disposed. */
+export interface Listening extends Disposable {
+  /** Settles when what is said from then on is heard. */
+  readonly ready: Promise<void>;
+}
 
 /** A stored fold. */
 export interface StoredCheckpoint {
@@ -228,19 +250,21 @@ export interface Storage {
    * Steps are only made when asked for: a slow reader falls behind in the log.
    */
   tail(taskId: string, after: Position, signal: AbortSignal): AsyncIterableIterator<TailStep>;
-  /** Acquires waiting tasks, oldest first: the only way out of `ready`, but for a terminal entry. */
+  /** Acquires waiting tasks, oldest first: the only way out of `ready`, but for a terminal entry. The same token gets the same tasks. */
   take(request: LeaseRequest, limit: number): Promise<readonly Taken[]>;
   /** Renews all leases at once, an expired one that nobody took as if in time. Answers in the order given. */
   renew(renewals: readonly Renewal[]): Promise<readonly RenewReply[]>;
   /** `rest` is refused PENDING while a command lies after `consumed`; `ready` never, and counts no attempt. Refused FENCED. */
   release(lease: Lease, to: "rest" | "ready", consumed: number): Promise<void>;
+  /** Writes again, as they were, entries of the log's end that the store has lost. Refused FENCED or SEALED. */
+  heal(lease: Lease, remains: Remains): Promise<HealReply>;
   /** Stores a fold, by the owner, or by anyone once sealed (no lease). Never backwards; trims what no resume window needs. */
   checkpoint(taskId: string, lease: Lease | undefined, checkpoint: StoredCheckpoint): Promise<void>;
   list(scope: Scope, filter: ListFilter, after: ListCursor | undefined, limit: number): Promise<ListPage>;
   /** Expired leases into `ready`, finished tasks out, abandoned ones named. */
   sweep(): Promise<Swept>;
   /** Tells `hear` of commands for the tasks that this replica owns and of tasks that became ready, until disposed. */
-  listen(replica: string, hear: (hint: Hint) => void): Disposable;
+  listen(replica: string, hear: (hint: Hint) => void): Listening;
   /** Whether calls are likely to succeed now. */
   available(): boolean;
   close(): Promise<void>;

@@ -12,6 +12,23 @@ const interval = timer.min(1);
 const MiB = 1024 * 1024;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
+/** How Redis is reached; the memory store needs none of it. */
+const redisSchema = z.strictObject({
+  url: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("redis://, rediss://, redis+sentinel://, redis+cluster:// … Default: none, tasks live in this process."),
+  prefix: z.string().min(1).default("throughline").describe("Begins every key and channel."),
+  shards: z.int().min(1).max(256).default(16).describe("Parts that the keys are spread over; fixed at the first start."),
+  durability: z.enum(["local", "replicated", "fsync"]).default("local").describe("When a write counts as stored."),
+  replicas: positive.default(1).describe("Redis replicas that must have a write in durability replicated."),
+  commandTimeoutMs: interval.default(800).describe("How long a reply of Redis may take."),
+  tlsCa: z.string().optional().describe("PEM file of authorities for rediss. Default: the platform's."),
+  tlsCert: z.string().optional().describe("PEM file of this program's certificate. Default: none."),
+  tlsKey: z.string().optional().describe("PEM file of its key. Default: none."),
+});
+
 /** The one schema: files, environment, flags and the API are all judged by it. */
 export const optionsSchema = z.strictObject({
   host: z.string().default("127.0.0.1").describe("Address to listen on."),
@@ -45,8 +62,8 @@ export const optionsSchema = z.strictObject({
   assumeVersion: z.literal("1.0").optional().describe("Version of calls that name none. Default: none, they are refused."),
   dedupe: z
     .strictObject({
-      mode: z.enum(["window", "running", "off"]).default("window"),
-      windowMs: ms.default(10 * 60 * 1000),
+      mode: z.enum(["window", "running", "off"]).default("window").describe("How repeated sends are joined: window, running or off."),
+      windowMs: ms.default(10 * 60 * 1000).describe("How long a repeat is told in mode window."),
     })
     .prefault({})
     .describe("How repeated sends are joined."),
@@ -55,6 +72,7 @@ export const optionsSchema = z.strictObject({
     .enum(["application/a2a+json", "application/json"])
     .default("application/a2a+json")
     .describe("Type of HTTP+JSON replies to callers that name none."),
+  redis: redisSchema.prefault({}).describe("The store that replicas share."),
   capacity: positive.default(1000).describe("Turns at once on this replica."),
   workingAfterMs: timer.default(100).describe("A turn that has yielded nothing for this long gets WORKING."),
   cancelGraceMs: timer.default(5000).describe("How long a canceled turn may take to end by itself."),
@@ -72,6 +90,8 @@ export const optionsSchema = z.strictObject({
   windowBytes: positive.default(MiB).describe("Bytes of entries that readers can resume in; the smaller of both counts."),
   leaseMs: positive.default(15_000).describe("How long a lease lasts without renewal."),
   renewMs: interval.default(5000).describe("Time between two renewals."),
+  sweepMs: interval.default(500).describe("Time between two looks for expired leases and for tasks that wait."),
+  healWindowMs: ms.default(10_000).describe("How long an owner keeps what it appended to Redis, to write it again where a failover lost it."),
   keepaliveMs: interval.default(15_000).describe("Time between two SSE comments or HTTP/2 PINGs on a quiet stream."),
   keepaliveTimeoutMs: interval.default(20_000).describe("How long the answer to an HTTP/2 PING may take."),
   stalledStreamMs: interval.default(60_000).describe("A stream whose reader takes nothing for this long is ended."),

@@ -31,7 +31,7 @@ import { OptionsError, resolveOptions, type ServerOptions, type ServerOptionsInp
 /** What to serve. Everything but the agent has a default. */
 export interface ServeInit extends ServerOptionsInput {
   readonly agent: Agent;
-  /** Default: a memory store of this process. */
+  /** Default: Redis where `redis.url` is given, else a memory store of this process. */
   readonly storage?: Storage;
   /** Default: bearer tokens where `tokens` are given, else everybody is `anonymous`. */
   readonly authenticate?: Authenticate;
@@ -60,9 +60,26 @@ const JSON_RPC_PATHS = ["/", "/jsonrpc", "/a2a/jsonrpc"];
 /** Starts a server; resolves when all its ports listen. */
 export async function serve(init: ServeInit): Promise<RunningServer> {
   const { agent, storage, authenticate, log, ...given } = init;
-  const server = new RunningServer(agent, resolveOptions(given), { storage, authenticate, log });
+  const options = resolveOptions(given);
+  const own = storage === undefined ? await openStorage(agent, options, log ?? SILENT) : undefined;
+  const server = new RunningServer(agent, options, { storage: storage ?? own, ownsStorage: own !== undefined, authenticate, log });
   await server.start();
   return server;
+}
+
+/** The store that the options ask for. Throws {@link OptionsError} where it cannot be used. */
+async function openStorage(agent: Agent, options: ServerOptions, log: Log): Promise<Storage> {
+  const { url, ...redis } = options.redis;
+  if (url === undefined) return new MemoryStorage(options);
+  // Not loaded where nobody asks for it.
+  const { RedisStorage, StoreSetupError } = await import("../storage/redis/index.ts");
+  const facts = { agent: agent.card.name ?? "agent", warn: (message: string) => log.warn({}, message) };
+  try {
+    return await RedisStorage.open({ ...options, ...redis, url }, facts);
+  } catch (error) {
+    if (error instanceof StoreSetupError) throw new OptionsError(error.message, { cause: error });
+    throw error;
+  }
 }
 
 /** A server with its ports, from start to close. Disposing it drains it. */
@@ -88,7 +105,7 @@ export class RunningServer implements AsyncDisposable {
     this.options = options;
     this.#log = log;
     this.#storage = parts.storage ?? new MemoryStorage(options);
-    this.#ownsStorage = parts.storage === undefined;
+    this.#ownsStorage = parts.ownsStorage ?? parts.storage === undefined;
     this.card = publicCard(agent.card, options.dedupe);
     const storage = this.#storage;
     const snapshots = new Snapshots(storage, options);
@@ -232,6 +249,8 @@ function notBound(option: "grpcPort" | "httpPort" | "opsPort", host: string, por
 /** Parts that a caller may bring. */
 interface Parts {
   readonly storage: Storage | undefined;
+  /** Whether the server closes the store. Default: where it made it itself. */
+  readonly ownsStorage?: boolean;
   readonly authenticate: Authenticate | undefined;
   readonly log: Log | undefined;
 }

@@ -4,7 +4,7 @@ import { invalidArgument, isRefused, TaskError, taskNotFound } from "../core/err
 import type { Snapshot } from "../core/fold.ts";
 import { scopeKey } from "../core/scope.ts";
 import type { Current } from "../core/snapshots.ts";
-import type { Repeat, RepeatKey } from "../core/storage.ts";
+import type { CommandReply, CommandRequest, Repeat, RepeatKey } from "../core/storage.ts";
 import { isInterrupted, isTerminal } from "../core/task.ts";
 import { share, wireBytes } from "../rpc/wire-cache.ts";
 import { readyStatus } from "./ready-event.ts";
@@ -21,7 +21,7 @@ export class FollowUps {
 
   /** Appends the message, and WORKING where the task was interrupted; `first` is the fold of exactly that prefix. */
   async append(send: Send, received: Message, repeat: RepeatKey | undefined): Promise<{ first: Snapshot } | { repeat: Repeat }> {
-    const { storage, snapshots, worker, options, card } = this.#init;
+    const { snapshots, worker, options, card } = this.#init;
     const { taskId } = received;
     let entry: ReturnType<typeof commandEntry> | undefined;
     for (;;) {
@@ -34,14 +34,13 @@ export class FollowUps {
       entry ??= commandEntry("followUp", send, message);
       if (entry.bytes.length + wireBytes(TaskSchema, share(task)).length > options.maxTaskBytes) throw tooLarge(options);
       const working = isInterrupted(current.meta.state) ? readyStatus(task, TaskState.WORKING, message) : undefined;
-      using place = worker.reserve();
+      const place = worker.reserve();
       const lease = place && { token: place.token, replica: place.replica };
       try {
         const request = { taskId, entry, what: "message", repeat, after: position, working, canceled: undefined, lease } as const;
-        const reply = await storage.command(request);
+        const reply = await worker.using(place, () => this.#command(request), () => this.#late(request));
         if (reply.is === "repeat") return { repeat: reply.repeat };
-        if (reply.lease !== undefined) await this.#run(reply.lease);
-        else if (!reply.owned) worker.wake();
+        if (reply.lease === undefined && !reply.owned) worker.wake();
         return { first: await snapshots.upTo(taskId, reply.offset) };
       } catch (error) {
         // STALE: the task has moved on; SEALED: it has ended. Look again and judge anew.
@@ -50,11 +49,19 @@ export class FollowUps {
     }
   }
 
-  async #run(lease: Parameters<SendInit["worker"]["adopt"]>[0]["lease"]): Promise<void> {
-    const { storage, snapshots, worker } = this.#init;
-    const meta = await storage.meta(lease.taskId);
-    const fold = await snapshots.fresh(lease.taskId);
-    worker.adopt({ lease, fold, consumed: meta?.consumed ?? 0, attempts: 1, cancelRequested: false });
+  /** Appends the message and begins the turn where it brought the lease. */
+  async #command(request: CommandRequest): Promise<CommandReply> {
+    const { storage, worker } = this.#init;
+    const reply = await storage.command(request);
+    if (reply.is === "appended" && reply.lease !== undefined) await worker.begin(reply.lease);
+    return reply;
+  }
+
+  /** What became of a message whose reply was lost. */
+  async #late(request: CommandRequest): Promise<void> {
+    const step = await this.#init.storage.read(request.taskId, request.after);
+    const arrived = step.is === "entries" && step.entries.some(({ mark }) => mark === request.entry.mark);
+    if (arrived) await this.#command(request);
   }
 
   #check({ meta }: Current, message: Message): void {

@@ -19,6 +19,6 @@ export function repeatDigest(scope: Scope, message: Message): string {
 }
 
 /** The row to look for and to write; undefined where sends are never joined. */
-export function repeatKey(digest: string, { dedupe }: ServiceOptions): RepeatKey | undefined {
-  return dedupe.mode === "off" ? undefined : { key: digest, mode: dedupe.mode, windowMs: dedupe.windowMs };
+export function repeatKey(digest: string, taskId: string, { dedupe }: ServiceOptions): RepeatKey | undefined {
+  return dedupe.mode === "off" ? undefined : { key: digest, taskId: taskId || undefined, mode: dedupe.mode, windowMs: dedupe.windowMs };
 }

@@ -7,7 +7,7 @@ import { headAfter, type Snapshot } from "../core/fold.ts";
 import { type Entry, newMark } from "../core/log-entry.ts";
 import { scopeKey } from "../core/scope.ts";
 import type { Current } from "../core/snapshots.ts";
-import type { Repeat, RepeatKey } from "../core/storage.ts";
+import type { CreateReply, CreateRequest, Repeat, RepeatKey } from "../core/storage.ts";
 import { uuidv7 } from "../core/uuid.ts";
 import { completeMessage } from "../worker/agent-response.ts";
 import { detached } from "../worker/detached.ts";
@@ -46,7 +46,7 @@ export class SendFlow {
     }
     if (send.resume !== undefined) return this.#resumed(send, message, send.resume);
     const digest = repeatDigest(scope, message);
-    const key = repeatKey(digest, options);
+    const key = repeatKey(digest, message.taskId, options);
     const repeat = key && (await storage.findRepeat(key));
     if (repeat !== undefined) return this.#repeated(repeat);
     if (worker.state !== "serving" && !storage.shared) throw callDrained(message.taskId);
@@ -96,22 +96,33 @@ export class SendFlow {
     const bytes = toBinary(StreamResponseSchema, event);
     if (bytes.length > options.maxTaskBytes) throw tooLarge(options);
     const entries = [{ kind: "event", mark: newMark(), bytes, content: event } as const, commandEntry("start", send, message)];
-    using place = worker.reserve();
+    const place = worker.reserve();
     const lease = place && { token: place.token, replica: place.replica };
-    const reply = await storage.create({ id, scope: send.scope, contextId, entries, head: headAfter(task, []), repeat: key, lease });
+    const request = { id, scope: send.scope, contextId, entries, head: headAfter(task, []), repeat: key, lease };
+    const reply = await worker.using(
+      place,
+      () => this.#begin(request),
+      async () => {
+        // Only where it was carried out: no task begins after its sender has heard that the send failed.
+        if ((await storage.meta(id)) !== undefined) await this.#begin(request);
+      },
+    );
     if (reply.is === "repeat") return this.#repeated(reply.repeat);
     if (reply.lease === undefined) worker.wake();
-    else
-      worker.adopt({
-        lease: reply.lease,
-        fold: foldOf(reply.entries, options.historyLimit),
-        consumed: 0,
-        attempts: 1,
-        cancelRequested: false,
-      });
     shareTaskFrame(event, bytes);
     const { offset, mark } = reply.entries.at(-1) as Entry;
     return { is: "task", first: { task, position: { offset, mark } }, repeat: false };
+  }
+
+  /** Creates the task and begins its first turn where it came with the lease. */
+  async #begin(request: CreateRequest): Promise<CreateReply> {
+    const { storage, worker, options } = this.#init;
+    const reply = await storage.create(request);
+    if (reply.is === "created" && reply.lease !== undefined) {
+      const fold = foldOf(reply.entries, options.historyLimit);
+      worker.adopt({ lease: reply.lease, fold, consumed: 0, attempts: 1, cancelRequested: false });
+    }
+    return reply;
   }
 
   /** Asks an agent that sometimes answers directly. Its answer is in no log (DESIGN 5). */

@@ -1,6 +1,7 @@
 /** What a lease begins with, and what all leases of a replica share. */
 import type { Agent } from "../core/agent.ts";
 import type { Fold } from "../core/fold.ts";
+import type { Snapshots } from "../core/snapshots.ts";
 import type { Lease, Storage } from "../core/storage.ts";
 import type { Log } from "../core/telemetry.ts";
 import type { WorkerOptions } from "./options.ts";
@@ -22,6 +23,7 @@ export interface LeaseStart {
 export interface LeaseContext {
   readonly agent: Agent;
   readonly storage: Storage;
+  readonly snapshots: Snapshots;
   readonly options: WorkerOptions;
   readonly log: Log;
 }

@@ -2,11 +2,13 @@
 import { type Message, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { isRefused, TaskError } from "../core/errors.ts";
 import type { Placed } from "../core/fold.ts";
+import type { Position } from "../core/log-entry.ts";
 import type { Lease, Renewal, RenewReply } from "../core/storage.ts";
 import { isInterrupted, isTerminal } from "../core/task.ts";
 import { statusEvent } from "./agent-response.ts";
 import type { LeaseContext, LeaseStart } from "./lease-context.ts";
 import { LogWriter } from "./log-writer.ts";
+import { RecentEntries } from "./recent-entries.ts";
 import { messageOf, TurnRun } from "./turn.ts";
 
 /** A task that this replica owns. */
@@ -38,6 +40,8 @@ export class LeasedTask {
     this.#writer = new LogWriter({
       storage: context.storage,
       lease: start.lease,
+      recent: new RecentEntries(context.storage.shared ? context.options.healWindowMs : 0),
+      refold: () => context.snapshots.fresh(start.lease.taskId),
       fold: start.fold,
       consumed: start.consumed,
       maxTaskBytes: context.options.maxTaskBytes,
@@ -65,15 +69,25 @@ export class LeasedTask {
     this.#count();
   }
 
-  /** What this lease tells when it is renewed. */
-  get renewal(): Renewal {
-    return { lease: this.lease, consumed: this.#writer.consumed, known: this.#writer.fold.position.offset };
+  /** What this lease tells when it is renewed, and what to do with the answer. */
+  renewal(): { readonly renewal: Renewal; readonly renewed: (reply: RenewReply) => void } {
+    const known = this.#writer.fold.position;
+    const renewal = { lease: this.lease, consumed: this.#writer.consumed };
+    return { renewal, renewed: (reply) => this.#renewed(reply, known) };
   }
 
-  /** What the store answered to {@link renewal}. */
-  renewed(reply: RenewReply): void {
-    if (reply.is === "fenced") this.#writer.close(new TaskError("INTERNAL", "the lease went to another replica"));
-    else if (reply.later.length > 0) this.hint();
+  /** `known` is where the log ended for all that this owner knew when it asked: a log never grows shorter, unless the store lost its end. */
+  #renewed(reply: RenewReply, known: Position): void {
+    if (this.#writer.closed) return;
+    if (reply.is === "fenced") return this.fence();
+    const { offset, mark } = reply.end;
+    if (offset < known.offset || (offset === known.offset && mark !== known.mark)) this.#writer.heal();
+    else if (offset > this.#writer.fold.position.offset) this.hint();
+  }
+
+  /** The lease is another replica's. */
+  fence(): void {
+    this.#writer.close(new TaskError("INTERNAL", "the lease went to another replica"));
   }
 
   /** A command may have come. */
@@ -98,15 +112,22 @@ export class LeasedTask {
     return this.#context.agent.resumable === true || isInterrupted(this.#writer.state);
   }
 
-  /** Gives the task to whoever takes it next: stops its events, awaits the append in flight, releases, then aborts the turn. */
-  handOver(): Promise<void> {
-    this.#handingOver ??= this.#writer.closed ? Promise.resolve() : this.#handOver();
+  /**
+   * Gives the task to whoever takes it next: stops its events, awaits the append in flight, releases, then aborts the turn. A store that
+   * is away is waited for until `over` aborts; then the lease runs out by itself.
+   */
+  handOver(over: AbortSignal): Promise<void> {
+    this.#handingOver ??= this.#writer.closed ? Promise.resolve() : this.#handOver(over);
     return this.#handingOver;
   }
 
-  async #handOver(): Promise<void> {
+  async #handOver(over: AbortSignal): Promise<void> {
     this.#turn?.pauseEvents();
+    const late = (): void => this.#writer.close();
+    if (over.aborted) late();
+    over.addEventListener("abort", late, { once: true });
     await this.#writer.flush();
+    over.removeEventListener("abort", late);
     if (!this.#writer.closed) {
       await this.#giveBack();
       this.#writer.close();

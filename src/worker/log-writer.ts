@@ -4,18 +4,16 @@ import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { type StreamResponse, StreamResponseSchema, type TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { isRefused, TaskError } from "../core/errors.ts";
 import { type Fold, headAfter, type Placed, statusTimeOf } from "../core/fold.ts";
-import { newMark, type NewEntry } from "../core/log-entry.ts";
+import { type Entry, newMark, type NewEntry } from "../core/log-entry.ts";
 import type { Batch, Lease, Storage } from "../core/storage.ts";
 import { isTerminal, stateAfter, stateOf } from "../core/task.ts";
 import { Checkpointer } from "./checkpointer.ts";
-import { pause } from "./pause.ts";
+import { lostEntries, type RecentEntries } from "./recent-entries.ts";
+import { untilAnswered } from "./retrying.ts";
 
 /** Entries and bytes of one batch; what comes while it is in flight goes into the next. */
 const BATCH_ENTRIES = 256;
 const BATCH_BYTES = 256 * 1024;
-
-/** Waits between two attempts while the store is away. */
-const RETRY_MS = [20, 50, 100, 250, 500, 1000] as const;
 
 /** What a writer needs. */
 export interface LogWriterInit {
@@ -25,6 +23,10 @@ export interface LogWriterInit {
   readonly fold: Fold;
   readonly consumed: number;
   readonly maxTaskBytes: number;
+  /** What this writer has appended lately, for a store that may lose it. */
+  readonly recent: RecentEntries;
+  /** Reads the whole log again. */
+  readonly refold: () => Promise<Fold>;
   /** A command that the fold has just passed. */
   readonly onCommand: (placed: Placed) => void;
   /** The state after all that was pushed is another one now. */
@@ -58,13 +60,15 @@ export class WriterClosed extends Error {
 /** Writes one task's events under one lease. */
 export class LogWriter {
   readonly #init: LogWriterInit;
-  readonly #checkpointer: Checkpointer;
+  #checkpointer: Checkpointer;
+  #fold: Fold;
   #pending: Pending[] = [];
   #inFlight: readonly Pending[] = [];
   #pendingBytes = 0;
   #state: TaskState;
   #statusTime: number;
   #hinted = false;
+  #rewound = false;
   #looping: Promise<void> | undefined;
   #room: PromiseWithResolvers<void> | undefined;
   #closed = false;
@@ -74,6 +78,7 @@ export class LogWriter {
 
   constructor(init: LogWriterInit) {
     this.#init = init;
+    this.#fold = init.fold;
     this.consumed = init.consumed;
     this.#state = stateOf(init.fold.task);
     this.#statusTime = statusTimeOf(init.fold.task);
@@ -81,7 +86,7 @@ export class LogWriter {
   }
 
   get fold(): Fold {
-    return this.#init.fold;
+    return this.#fold;
   }
 
   get closed(): boolean {
@@ -134,6 +139,12 @@ export class LogWriter {
     this.#kick();
   }
 
+  /** The store has lost the end of the log, or holds another history. */
+  heal(): void {
+    this.#rewound = true;
+    this.#kick();
+  }
+
   /** Stops writing: what is pending is dropped, the batch in flight is not. */
   close(error?: unknown): void {
     if (this.#closed) return;
@@ -155,14 +166,19 @@ export class LogWriter {
       .then(() => this.#loop())
       .finally(() => {
         this.#looping = undefined;
-        if (!this.#closed && (this.#hinted || this.#pending.length > 0)) this.#kick();
+        if (this.#due) this.#kick();
       });
+  }
+
+  get #due(): boolean {
+    return !this.#closed && (this.#rewound || this.#hinted || this.#pending.length > 0);
   }
 
   async #loop(): Promise<void> {
     try {
-      while (!this.#closed && (this.#hinted || this.#pending.length > 0)) {
-        if (this.#hinted) await this.#retrying(() => this.#catchUp());
+      while (this.#due) {
+        if (this.#rewound) await this.#retrying(() => this.#heal());
+        else if (this.#hinted) await this.#retrying(() => this.#catchUp());
         else await this.#commit();
       }
     } catch (error) {
@@ -173,19 +189,54 @@ export class LogWriter {
   /** Folds in what others appended. */
   async #catchUp(): Promise<void> {
     this.#hinted = false;
-    const { storage, fold, lease } = this.#init;
+    const { storage, lease } = this.#init;
     for (;;) {
-      const step = await storage.read(lease.taskId, fold.position);
-      if (step.is === "gone") throw new WriterClosed("the log no longer holds the owner's position");
-      if (step.entries.length === 0) return;
+      const step = await storage.read(lease.taskId, this.#fold.position);
+      if (step.is === "gone") return this.#heal();
+      if (step.entries.length === 0) return undefined;
       for (const entry of step.entries) {
-        fold.add(entry);
-        this.#statusTime = Math.max(this.#statusTime, statusTimeOf(fold.task));
-        const changes = [...this.#inFlight, ...this.#pending].some(({ event }) => stateAfter(event) !== undefined);
-        if (!changes) this.#enter(stateOf(fold.task));
+        this.#add(entry);
+        this.#statusTime = Math.max(this.#statusTime, statusTimeOf(this.#fold.task));
+        if (!this.#changing) this.#enter(stateOf(this.#fold.task));
         if (entry.kind === "command") this.#init.onCommand({ offset: entry.offset, command: entry.command });
       }
     }
+  }
+
+  /** Whether an event on its way changes the state. */
+  get #changing(): boolean {
+    return [...this.#inFlight, ...this.#pending].some(({ event }) => stateAfter(event) !== undefined);
+  }
+
+  #add(entry: Entry): void {
+    this.#fold.add(entry);
+    this.#init.recent.add(entry);
+  }
+
+  /** Gives the store back what it has lost: as it was where nothing else stands there, else anew after what does (DESIGN 4, Durability). */
+  async #heal(): Promise<void> {
+    this.#rewound = false;
+    const { storage, lease, recent } = this.#init;
+    const entries = recent.upTo(this.#fold.position);
+    if (entries.length > 0) {
+      const cancel = this.#fold.commands.findLast(({ command }) => command.kind.case === "cancel");
+      const head = headAfter(this.#fold.task, []);
+      const remains = { entries, head, consumed: this.consumed, cancelRequested: cancel?.offset ?? 0 };
+      if ((await storage.heal(lease, remains)) === "healed") {
+        this.#hinted = true;
+        return;
+      }
+    }
+    const { kept, lost } = await lostEntries(storage, lease.taskId, entries);
+    this.#fold = await this.#init.refold();
+    recent.clear();
+    // Commands that were lost are nobody's any more; those that stand in their place have not been given to anybody.
+    this.consumed = Math.min(this.consumed, kept, this.#fold.position.offset);
+    this.#checkpointer = new Checkpointer(storage, lease);
+    this.#pending.unshift(...lost.flatMap((entry) => (entry.kind === "event" ? [again(entry)] : [])));
+    this.#statusTime = Math.max(this.#statusTime, statusTimeOf(this.#fold.task));
+    if (!this.#changing) this.#enter(stateOf(this.#fold.task));
+    for (const placed of this.#fold.commands) if (placed.offset > kept) this.#init.onCommand(placed);
   }
 
   async #commit(): Promise<void> {
@@ -201,17 +252,17 @@ export class LogWriter {
   }
 
   async #store(items: readonly Pending[]): Promise<void> {
-    const { storage, fold, lease } = this.#init;
+    const { storage, lease } = this.#init;
     for (;;) {
       try {
         const batch = this.#batch(items);
         const entries = await this.#retrying(() => storage.append(lease, batch));
-        for (const entry of entries) fold.add(entry);
+        for (const entry of entries) this.#add(entry);
         break;
       } catch (error) {
         if (isRefused(error, "PENDING")) {
           this.#refusedPending = true;
-          this.#enter(stateOf(fold.task));
+          this.#enter(stateOf(this.#fold.task));
           this.#hinted = true;
           return;
         }
@@ -219,13 +270,13 @@ export class LogWriter {
         await this.#retrying(() => this.#catchUp());
       }
     }
-    const sealed = isTerminal(stateOf(fold.task));
-    await this.#checkpointer.after(fold, this.consumed, sealed);
+    const sealed = isTerminal(stateOf(this.#fold.task));
+    await this.#checkpointer.after(this.#fold, this.consumed, sealed);
     if (sealed) this.close();
   }
 
   #batch(items: readonly Pending[]): Batch {
-    const { fold } = this.#init;
+    const fold = this.#fold;
     const floor = statusTimeOf(fold.task);
     const entries = items.map(({ event, entry }): NewEntry => {
       const { payload } = event;
@@ -255,7 +306,8 @@ export class LogWriter {
       bytes += entry.bytes.length;
       count += 1;
     }
-    const { fold, maxTaskBytes } = this.#init;
+    const { maxTaskBytes } = this.#init;
+    const fold = this.#fold;
     const bounded = this.#pending[0]?.unbounded !== true;
     if (bounded && fold.bytes + bytes > maxTaskBytes && fold.measure() + bytes > maxTaskBytes) {
       while (count > 0 && fold.sizeWith(this.#pending.slice(0, count)) > maxTaskBytes) count = Math.floor(count / 2);
@@ -269,7 +321,7 @@ export class LogWriter {
     const { maxTaskBytes } = this.#init;
     this.#pending = [];
     this.#pendingBytes = 0;
-    this.#enter(stateOf(this.#init.fold.task));
+    this.#enter(stateOf(this.#fold.task));
     this.#release();
     this.#init.onClosed(new TaskError("RESOURCE_EXHAUSTED", `the task would be larger than ${maxTaskBytes} bytes`));
   }
@@ -280,15 +332,13 @@ export class LogWriter {
   }
 
   /** Repeats a step while the store is away: entries keep their marks, so that a lost reply does no harm. */
-  async #retrying<T>(step: () => Promise<T>): Promise<T> {
-    for (let attempt = 0; ; attempt += 1) {
-      try {
-        return await step();
-      } catch (error) {
-        const away = error instanceof TaskError && error.reason === "STORE_UNAVAILABLE";
-        if (!away || this.#closed) throw error;
-        await pause(RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)] ?? 1000);
-      }
-    }
+  #retrying<T>(step: () => Promise<T>): Promise<T> {
+    return untilAnswered(step, () => this.#closed);
   }
+}
+
+/** An event that was lost, to be appended anew. */
+function again(entry: Entry): Pending {
+  const { bytes, event } = entry;
+  return { event, entry: { kind: "event", mark: newMark(), bytes, content: event }, unlessPending: false, unbounded: true };
 }

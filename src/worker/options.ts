@@ -6,6 +6,10 @@ export interface WorkerOptions {
   readonly capacity: number;
   /** Time between two renewals of the leases. */
   readonly renewMs: number;
+  /** Time between two looks for expired leases, for tasks that wait, and for what is to go. */
+  readonly sweepMs: number;
+  /** How long an owner keeps what it appended to a shared store, to write it again where a failover lost it. */
+  readonly healWindowMs: number;
   /** A turn that has yielded nothing for this long gets WORKING. */
   readonly workingAfterMs: number;
   /** How long a canceled turn may take to end by itself before CANCELED is written. */

@@ -1,15 +1,18 @@
 /** The work of a replica: takes waiting tasks, runs them, renews their leases, sweeps, drains. */
-import { isRefused, TaskError } from "../core/errors.ts";
+import { isAway, isRefused } from "../core/errors.ts";
 import { Fold } from "../core/fold.ts";
 import { type Entry, newMark } from "../core/log-entry.ts";
-import type { Snapshots } from "../core/snapshots.ts";
-import type { Hint, LeaseRequest, Taken } from "../core/storage.ts";
+import type { Hint, Lease, LeaseRequest, Taken } from "../core/storage.ts";
 import type { LeaseContext, LeaseStart } from "./lease-context.ts";
 import { LeasedTask } from "./leased-task.ts";
 import { pause } from "./pause.ts";
+import { untilAnswered } from "./retrying.ts";
 
 /** Most tasks of one `take`. */
 const TAKE_LIMIT = 32;
+
+/** What the last append and the release of a task may take at the end of a drain. */
+const LAST_APPEND_MS = 1000;
 
 /** Most tasks that are remembered for a hint that came early. */
 const MAX_EARLY = 1000;
@@ -19,7 +22,6 @@ export type WorkerState = "serving" | "draining" | "closed";
 
 /** What a worker needs. `abandon` ends a task that nobody went on with, CANCELED. */
 export interface WorkerInit extends LeaseContext {
-  readonly snapshots: Snapshots;
   readonly abandon: (taskId: string) => Promise<void>;
 }
 
@@ -44,6 +46,8 @@ export class Worker {
   /** Something may wait that there was no room for. */
   #starved = false;
   #drained: Promise<void> | undefined;
+  /** Aborts when a drain waits for nothing any more. */
+  readonly #late = new AbortController();
 
   constructor(init: WorkerInit) {
     this.#init = init;
@@ -63,7 +67,7 @@ export class Worker {
     const { storage, options } = this.#init;
     this.#ear = storage.listen(options.replica, (hint) => this.#hear(hint));
     this.#timers.push(setInterval(() => void this.#guard("renew", () => this.#renew()), options.renewMs));
-    this.#timers.push(setInterval(() => void this.#guard("sweep", () => this.#sweep()), options.renewMs));
+    this.#timers.push(setInterval(() => void this.#guard("sweep", () => this.#sweep()), options.sweepMs));
     for (const timer of this.#timers) timer.unref();
     this.wake();
   }
@@ -87,7 +91,7 @@ export class Worker {
   adopt(start: LeaseStart): void {
     const task = new LeasedTask(this.#init, start, (change) => this.#loaded(change));
     // An older lease of this replica on the same task is lost, and would not be renewed any more.
-    this.#tasks.get(start.lease.taskId)?.renewed({ is: "fenced" });
+    this.#tasks.get(start.lease.taskId)?.fence();
     this.#tasks.set(start.lease.taskId, task);
     if (this.#early.delete(start.lease.taskId)) task.hint();
     const run = this.#work(task).finally(() => {
@@ -100,7 +104,7 @@ export class Worker {
 
   async #work(task: LeasedTask): Promise<void> {
     // Reserved before the drain began: another replica runs it.
-    if (this.#state !== "serving") return task.handOver();
+    if (this.#state !== "serving") return task.handOver(this.#late.signal);
     const { promise, resolve } = Promise.withResolvers<void>();
     setImmediate(resolve);
     await promise;
@@ -132,13 +136,23 @@ export class Worker {
 
   async #drain(skip: AbortSignal | undefined): Promise<void> {
     this.#state = "draining";
+    const { drainMs } = this.#init.options;
+    const late = (): void => this.#late.abort();
+    if (skip?.aborted === true) late();
+    skip?.addEventListener("abort", late, { once: true });
+    // What a store that is away keeps waiting is not waited for beyond this either.
+    const limit = setTimeout(late, drainMs);
     await this.#taking;
-    await Promise.all([...this.#tasks.values()].filter(({ movable }) => movable).map((task) => task.handOver()));
+    await Promise.all([...this.#tasks.values()].filter(({ movable }) => movable).map((task) => task.handOver(this.#late.signal)));
     const finished = new AbortController();
-    const until = AbortSignal.any([finished.signal, ...(skip === undefined ? [] : [skip])]);
-    await Promise.race([Promise.all(this.#runs).finally(() => finished.abort()), pause(this.#init.options.drainMs, until)]);
-    await Promise.all([...this.#tasks.values()].map((task) => task.handOver()));
+    const until = AbortSignal.any([finished.signal, this.#late.signal]);
+    await Promise.race([Promise.all(this.#runs).finally(() => finished.abort()), pause(drainMs, until)]);
+    // A moment for the last append and the release of what did not finish.
+    const patience = AbortSignal.timeout(LAST_APPEND_MS);
+    await Promise.all([...this.#tasks.values()].map((task) => task.handOver(patience)));
     await Promise.all(this.#runs);
+    clearTimeout(limit);
+    skip?.removeEventListener("abort", late);
     this.#state = "closed";
     for (const timer of this.#timers) clearInterval(timer);
     this.#ear?.[Symbol.dispose]();
@@ -146,6 +160,8 @@ export class Worker {
 
   #hear(hint: Hint): void {
     if (hint.is === "ready") return this.wake();
+    // The store was away: renew before anybody may think that this replica is gone.
+    if (hint.is === "back") return void this.#guard("renew", () => this.#renew()).then(() => this.wake());
     const task = this.#tasks.get(hint.taskId);
     if (task !== undefined) return task.hint();
     // Hints are lossy, renewals are the truth: what is forgotten here is heard of a little later.
@@ -163,14 +179,47 @@ export class Worker {
       if (this.#starved) return;
       // Reserved until they are begun: a send in the meantime must not take their places.
       this.#reserved += limit;
+      // One token until it is answered: what a lost reply gave is given again.
+      const request = { token: newMark() + newMark(), replica: options.replica };
       try {
-        const taken = await storage.take({ token: newMark() + newMark(), replica: options.replica }, limit);
+        const taken = await this.#untilAnswered(() => storage.take(request, limit));
         if (taken.length === limit) this.#takeAgain = true;
-        await Promise.all(taken.map((one) => this.#begin(one)));
+        await Promise.all(taken.map((one) => this.#untilAnswered(() => this.#begin(one))));
       } finally {
         this.#reserved -= limit;
       }
     }
+  }
+
+  #untilAnswered<T>(step: () => Promise<T>): Promise<T> {
+    return untilAnswered(step, () => this.#state !== "serving");
+  }
+
+  /**
+   * Runs a step that may bring a lease for a reserved place, which is held until it is over. Where the step's reply was lost, `late` learns in
+   * the background what became of it: a lease that nobody knows of would run out before its work begins.
+   */
+  async using<T>(place: Reservation | undefined, step: () => Promise<T>, late: () => Promise<void>): Promise<T> {
+    using held = new DisposableStack();
+    if (place !== undefined) held.use(place);
+    try {
+      return await step();
+    } catch (error) {
+      if (place !== undefined && isAway(error) && error.outcomeUnknown) void this.#learn(held.move(), late);
+      throw error;
+    }
+  }
+
+  async #learn(place: DisposableStack, late: () => Promise<void>): Promise<void> {
+    using _held = place;
+    await this.#guard("learn what became of a send", () => this.#untilAnswered(late));
+  }
+
+  /** Begins to work under a lease that a command brought. Waits for the store where that is away. */
+  async begin(lease: Lease): Promise<void> {
+    const { storage, snapshots } = this.#init;
+    const [meta, fold] = await this.#untilAnswered(() => Promise.all([storage.meta(lease.taskId), snapshots.fresh(lease.taskId)]));
+    this.adopt({ lease, fold, consumed: meta?.consumed ?? 0, attempts: 1, cancelRequested: false });
   }
 
   async #begin({ lease, meta }: Taken): Promise<void> {
@@ -180,12 +229,12 @@ export class Worker {
   }
 
   async #renew(): Promise<void> {
-    const tasks = [...this.#tasks.values()];
-    if (tasks.length === 0) return;
-    const replies = await this.#init.storage.renew(tasks.map(({ renewal }) => renewal));
-    for (const [index, task] of tasks.entries()) {
+    const asked = [...this.#tasks.values()].map((task) => task.renewal());
+    if (asked.length === 0) return;
+    const replies = await this.#init.storage.renew(asked.map(({ renewal }) => renewal));
+    for (const [index, { renewed }] of asked.entries()) {
       const reply = replies[index];
-      if (reply !== undefined) task.renewed(reply);
+      if (reply !== undefined) renewed(reply);
     }
   }
 
@@ -199,8 +248,7 @@ export class Worker {
     try {
       await step();
     } catch (error) {
-      const away = error instanceof TaskError && error.reason === "STORE_UNAVAILABLE";
-      if (away || isRefused(error, "SEALED")) return;
+      if (isAway(error) || isRefused(error, "SEALED")) return;
       this.#init.log.error({ error }, `the worker could not ${what}`);
     }
   }

@@ -19,7 +19,7 @@ storageContract("memory", bounded(1024 ** 3));
 suite("memory: eviction", () => {
   test("tasks at rest make room, the one that finished first goes first, with every row that named it", async () => {
     await using lab = await Lab.open(bounded(50_000));
-    const repeat = { key: "k", mode: "window", windowMs: 1e9 } as const;
+    const repeat = { key: "k", taskId: undefined, mode: "window", windowMs: 1e9 } as const;
     const [first, second, running] = [await lab.owned({ repeat }), await lab.owned(), await lab.owned()];
     await finish(second, 10_000);
     await finish(first, 10_000);

@@ -1,6 +1,6 @@
 /** Who runs what: leases, the waiting room, and the replicas that listen. After every step a task that is not at rest is in one of both. */
 import { RefusedError } from "../../core/errors.ts";
-import type { Hint, Lease, LeaseRequest, Taken } from "../../core/storage.ts";
+import type { Hint, Lease, LeaseRequest, Listening, Taken } from "../../core/storage.ts";
 import type { TaskRecord } from "./task-record.ts";
 
 /** The leases of the memory store. */
@@ -109,10 +109,11 @@ export class Leases {
   }
 
   /** Registers a replica's ear. */
-  listen(replica: string, hear: (hint: Hint) => void): Disposable {
+  listen(replica: string, hear: (hint: Hint) => void): Listening {
     const ears = this.#listeners.get(replica) ?? new Set();
     this.#listeners.set(replica, ears.add(hear));
     return {
+      ready: Promise.resolve(),
       [Symbol.dispose]: () => {
         ears.delete(hear);
         if (ears.size === 0) this.#listeners.delete(replica);

@@ -9,12 +9,14 @@ import type {
   CreateReply,
   CreateRequest,
   Head,
+  HealReply,
   Hint,
   Lease,
   LeaseRequest,
   ListCursor,
   ListFilter,
   ListPage,
+  Listening,
   Renewal,
   RenewReply,
   Repeat,
@@ -178,12 +180,20 @@ export class MemoryStorage implements Storage {
   }
 
   async renew(renewals: readonly Renewal[]): Promise<readonly RenewReply[]> {
-    return renewals.map(({ lease, consumed, known }): RenewReply => {
+    return renewals.map(({ lease, consumed }): RenewReply => {
       const task = this.#tasks.get(lease.taskId);
       if (task === undefined || !this.#leases.renew(task, lease)) return { is: "fenced" };
       task.consume(consumed);
-      return { is: "held", later: task.after(known) };
+      return { is: "held", end: task.meta().position };
     });
+  }
+
+  async heal(lease: Lease): Promise<HealReply> {
+    const task = this.#tasks.get(lease.taskId);
+    if (task === undefined) throw new RefusedError("FENCED");
+    this.#leases.hold(task, lease);
+    // What this process has stored, it keeps.
+    return "healed";
   }
 
   async release(lease: Lease, to: "rest" | "ready", consumed: number): Promise<void> {
@@ -234,7 +244,7 @@ export class MemoryStorage implements Storage {
     return { expired, removed, abandoned };
   }
 
-  listen(replica: string, hear: (hint: Hint) => void): Disposable {
+  listen(replica: string, hear: (hint: Hint) => void): Listening {
     return this.#leases.listen(replica, hear);
   }
 

@@ -194,11 +194,6 @@ export class TaskRecord {
     return at?.mark === mark ? offset - first + 1 : undefined;
   }
 
-  /** Entries after a known offset, for its owner. */
-  after(offset: number): readonly Entry[] {
-    return this.entries.slice(Math.max(0, offset + 1 - this.firstOffset));
-  }
-
   /** Drops entries that the checkpoint covers and the resume window does not need. */
   trim(windowEntries: number, windowBytes: number): void {
     const covered = this.checkpoint?.position.offset ?? 0;

@@ -44,7 +44,8 @@ export function commandContract(open: OpenStore): void {
     const task = await lab.owned();
     await task.append([status(TaskState.INPUT_REQUIRED)], { state: TaskState.INPUT_REQUIRED, consumed: 2 });
     const told = Promise.withResolvers<Hint>();
-    using _ear = lab.storage.listen("r1", told.resolve);
+    using ear = lab.storage.listen("r1", told.resolve);
+    await ear.ready;
     const reply = await task.followUp({ lease: request("r2") });
     assert.deepEqual(reply, { is: "appended", offset: 5, lease: undefined, owned: true });
     assert.deepEqual(await told.promise, { is: "command", taskId: task.id });
@@ -134,7 +135,8 @@ export function commandContract(open: OpenStore): void {
     await using lab = await Lab.open(open);
     const task = await lab.owned();
     const told = Promise.withResolvers<Hint>();
-    using _ear = lab.storage.listen("r1", told.resolve);
+    using ear = lab.storage.listen("r1", told.resolve);
+    await ear.ready;
     const reply = await task.command("cancel", { canceled: task.ready(TaskState.CANCELED) });
     assert.deepEqual(reply, { is: "appended", offset: 3, lease: undefined, owned: true });
     assert.deepEqual(await told.promise, { is: "command", taskId: task.id });

@@ -73,7 +73,7 @@ export function leaseContract(open: OpenStore): void {
     const task = await lab.owned();
     for (let round = 0; round < 3; round += 1) {
       await lab.pass(LEASE_MS * 2);
-      assert.deepEqual(await renew(lab, task, 0, 2), { is: "held", later: [] });
+      assert.deepEqual(await renew(lab, task), { is: "held", end: task.position });
       assert.equal((await lab.storage.sweep()).expired, 0);
     }
     await task.append([chunk()]);
@@ -85,7 +85,7 @@ export function leaseContract(open: OpenStore): void {
     await lab.pass(EXPIRED_MS);
     assert.deepEqual(await lab.takeAll(), []);
     await task.append([chunk()]);
-    assert.deepEqual(await renew(lab, task, 0, 3), { is: "held", later: [] });
+    assert.deepEqual(await renew(lab, task), { is: "held", end: task.position });
     assert.equal((await lab.storage.sweep()).expired, 0);
     await task.append([chunk()]);
   });
@@ -98,7 +98,7 @@ export function leaseContract(open: OpenStore): void {
     await lab.pass(EXPIRED_MS);
     assert.equal((await lab.storage.sweep()).expired, 1);
     // It waits now: only `take` leads out.
-    assert.deepEqual(await lab.storage.renew([{ lease: old, consumed: 2, known: 3 }]), [{ is: "fenced" }]);
+    assert.deepEqual(await lab.storage.renew([{ lease: old, consumed: 2 }]), [{ is: "fenced" }]);
     await assertRefused(task, "FENCED", () => task.append([chunk()], { lease: old }));
     const lease = await task.take();
     assert.equal(lease.epoch, 2);
@@ -107,7 +107,7 @@ export function leaseContract(open: OpenStore): void {
     await assertRefused(task, "FENCED", () => task.append([chunk()], { lease: old }));
     await assertRefused(task, "FENCED", () => lab.storage.release(old, "ready", 2));
     await assertRefused(task, "FENCED", () => lab.storage.checkpoint(task.id, old, { position: task.position, bytes: new Uint8Array(1) }));
-    assert.deepEqual(await lab.storage.renew([{ lease: old, consumed: 2, known: 3 }]), [{ is: "fenced" }]);
+    assert.deepEqual(await lab.storage.renew([{ lease: old, consumed: 2 }]), [{ is: "fenced" }]);
     await task.append([chunk()]);
   });
 
@@ -163,19 +163,19 @@ export function leaseContract(open: OpenStore): void {
     assert.equal((await task.meta()).attempts, 2);
   });
 
-  test("renew answers in the order given, with the entries that the owner does not know", async () => {
+  test("renew answers in the order given, with the end of the log: by it the owner knows of commands that it has not heard of", async () => {
     await using lab = await Lab.open(open);
     const [one, two, three] = [await lab.owned(), await lab.owned(), await lab.owned()];
     await two.command("message");
     const strange = { ...three.lease, token: "other" };
     const replies = await lab.storage.renew([
-      { lease: strange, consumed: 0, known: 2 },
-      { lease: two.lease, consumed: 2, known: 2 },
-      { lease: one.lease, consumed: 2, known: 2 },
+      { lease: strange, consumed: 0 },
+      { lease: two.lease, consumed: 2 },
+      { lease: one.lease, consumed: 2 },
     ]);
     assert.deepEqual(
-      replies.map((reply) => (reply.is === "held" ? reply.later.map(({ offset, kind }) => `${offset} ${kind}`) : reply.is)),
-      ["fenced", ["3 command"], []],
+      replies.map((reply) => (reply.is === "held" ? reply.end : reply.is)),
+      ["fenced", two.position, one.position],
     );
     assert.equal((await one.meta()).consumed, 2);
     assert.equal((await three.meta()).consumed, 0);
@@ -248,6 +248,7 @@ function ears(open: OpenStore): void {
       heard.push(hint);
       told.resolve();
     });
+    await ear.ready;
     await lab.begin();
     await told.promise;
     assert.ok(heard.some(({ is }) => is === "ready"));
@@ -263,15 +264,16 @@ function ears(open: OpenStore): void {
     const task = await lab.owned({ lease: request("r1") });
     const strangers: Hint[] = [];
     const told = Promise.withResolvers<Hint>();
-    using _one = lab.storage.listen("r1", (hint) => hint.is === "command" && told.resolve(hint));
-    using _two = lab.storage.listen("r2", (hint) => strangers.push(hint));
+    using one = lab.storage.listen("r1", (hint) => hint.is === "command" && told.resolve(hint));
+    using two = lab.storage.listen("r2", (hint) => strangers.push(hint));
+    await Promise.all([one.ready, two.ready]);
     await task.command("message");
     assert.deepEqual(await told.promise, { is: "command", taskId: task.id });
     assert.deepEqual(strangers, []);
   });
 }
 
-async function renew(lab: Lab, { lease }: LabTask, consumed: number, known: number): Promise<unknown> {
-  const [reply] = await lab.storage.renew([{ lease, consumed, known }]);
+async function renew(lab: Lab, { lease }: LabTask): Promise<unknown> {
+  const [reply] = await lab.storage.renew([{ lease, consumed: 0 }]);
   return reply;
 }

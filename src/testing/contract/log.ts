@@ -125,7 +125,7 @@ export function logContract(open: OpenStore): void {
     await assertNotFound(() => lab.storage.command(task.commandRequest("message", { taskId: id })));
     await assertRefused(task, "FENCED", () => lab.storage.append({ ...task.lease, taskId: id }, task.batch([chunk()])));
     await assertRefused(task, "FENCED", () => lab.storage.release({ ...task.lease, taskId: id }, "ready", 0));
-    assert.deepEqual(await lab.storage.renew([{ lease: { ...task.lease, taskId: id }, consumed: 0, known: 0 }]), [{ is: "fenced" }]);
+    assert.deepEqual(await lab.storage.renew([{ lease: { ...task.lease, taskId: id }, consumed: 0 }]), [{ is: "fenced" }]);
   });
 
   refusals(open);
@@ -150,7 +150,7 @@ function refusals(open: OpenStore): void {
     await assertRefused(task, "SEALED", () => task.command("cancel", { canceled: task.ready(TaskState.CANCELED) }));
     assert.equal((await task.meta()).leased, false);
     assert.deepEqual(await lab.takeAll(), []);
-    assert.deepEqual(await lab.storage.renew([{ lease: task.lease, consumed: 2, known: 3 }]), [{ is: "fenced" }]);
+    assert.deepEqual(await lab.storage.renew([{ lease: task.lease, consumed: 2 }]), [{ is: "fenced" }]);
   });
 
   test("PENDING: an append that asks for it is refused while a command lies after `consumed`", async () => {
@@ -196,7 +196,7 @@ function lostReplies(open: OpenStore): void {
     await lab.storage.checkpoint(creation.id, taken.lease, { position: { offset, mark }, bytes: new Uint8Array(1) });
     assert.deepEqual(answer(await lab.storage.create(creation)), answer(first));
     assert.deepEqual((await lab.storage.meta(creation.id))?.position, { offset: 5, mark });
-    assert.deepEqual(await lab.storage.renew([{ lease: first.lease, consumed: 0, known: 2 }]), [{ is: "fenced" }]);
+    assert.deepEqual(await lab.storage.renew([{ lease: first.lease, consumed: 0 }]), [{ is: "fenced" }]);
   });
 
   test("a repeated create of a task that waits answers without a lease, and it waits once", async () => {

@@ -6,8 +6,8 @@ import type { RepeatKey } from "../../core/storage.ts";
 import { Lab, type OpenStore, SCOPE, status } from "./lab.ts";
 
 const WINDOW_MS = 200;
-const window = (key: string): RepeatKey => ({ key, mode: "window", windowMs: WINDOW_MS });
-const running = (key: string): RepeatKey => ({ key, mode: "running", windowMs: WINDOW_MS });
+const window = (key: string, taskId?: string): RepeatKey => ({ key, taskId, mode: "window", windowMs: WINDOW_MS });
+const running = (key: string): RepeatKey => ({ key, taskId: undefined, mode: "running", windowMs: WINDOW_MS });
 
 /** Repeated sends. */
 export function repeatContract(open: OpenStore): void {
@@ -60,25 +60,25 @@ export function repeatContract(open: OpenStore): void {
   test("a repeated follow-up is answered with the first one's place and adds nothing", async () => {
     await using lab = await Lab.open(open);
     const task = await lab.interrupted();
-    const { offset } = await task.followUp({ repeat: window("f") });
-    const again = task.commandRequest("message", { repeat: window("f") });
+    const { offset } = await task.followUp({ repeat: window("f", task.id) });
+    const again = task.commandRequest("message", { repeat: window("f", task.id) });
     assert.deepEqual(await lab.storage.command(again), { is: "repeat", repeat: { taskId: task.id, offset } });
-    assert.deepEqual(await lab.storage.findRepeat(window("f")), { taskId: task.id, offset });
+    assert.deepEqual(await lab.storage.findRepeat(window("f", task.id)), { taskId: task.id, offset });
     assert.equal((await task.meta()).position.offset, offset);
   });
 
   test("a repeat is told before anything is refused: the task may have ended since", async () => {
     await using lab = await Lab.open(open);
     const task = await lab.owned();
-    const { offset } = await task.command("message", { repeat: window("f") });
+    const { offset } = await task.command("message", { repeat: window("f", task.id) });
     await task.append([status(TaskState.COMPLETED)], { state: TaskState.COMPLETED, consumed: offset });
-    const again = task.commandRequest("message", { repeat: window("f") });
+    const again = task.commandRequest("message", { repeat: window("f", task.id) });
     assert.deepEqual(await lab.storage.command(again), { is: "repeat", repeat: { taskId: task.id, offset } });
   });
 
   test("a row lives as long as its task", async () => {
     await using lab = await Lab.open(open, { retentionMs: 50 });
-    const week: RepeatKey = { key: "k", mode: "window", windowMs: 604_800_000 };
+    const week: RepeatKey = { key: "k", taskId: undefined, mode: "window", windowMs: 604_800_000 };
     const task = await lab.owned({ repeat: week });
     await task.append([status(TaskState.COMPLETED)], { state: TaskState.COMPLETED, consumed: 2 });
     assert.equal((await lab.storage.findRepeat(week))?.taskId, task.id);

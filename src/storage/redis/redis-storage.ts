@@ -1,0 +1,180 @@
+/** The store that all replicas share: one ordered log per task, in Redis Streams. */
+import type { Entry, Position } from "../../core/log-entry.ts";
+import type { Scope } from "../../core/scope.ts";
+import type {
+  Batch,
+  CommandReply,
+  CommandRequest,
+  CreateReply,
+  CreateRequest,
+  HealReply,
+  Hint,
+  Lease,
+  LeaseRequest,
+  ListCursor,
+  ListFilter,
+  ListPage,
+  Listening,
+  Remains,
+  Renewal,
+  RenewReply,
+  Repeat,
+  RepeatKey,
+  Storage,
+  StoredCheckpoint,
+  Swept,
+  Taken,
+  TailStep,
+  TaskMeta,
+} from "../../core/storage.ts";
+import { taskNotFound } from "../../core/errors.ts";
+import { uuidv7 } from "../../core/uuid.ts";
+import { Checkpoints } from "./checkpoints.ts";
+import { Visibility } from "./visibility.ts";
+import { Connections } from "./connections.ts";
+import { RedisContext } from "./context.ts";
+import { Ears } from "./ears.ts";
+import { Healer } from "./healer.ts";
+import { ShardKeys, shardFor, withShard } from "./keys.ts";
+import { Leases } from "./leases.ts";
+import { RedisTail } from "./redis-tail.ts";
+import { Sends } from "./sends.ts";
+import type { RedisStorageOptions } from "./storage-options.ts";
+import { Sweeper } from "./sweeper.ts";
+import { Tailer } from "./tailer.ts";
+import { TaskIndex } from "./task-index.ts";
+import { TaskLog } from "./task-log.ts";
+
+/** What the store tells besides. */
+export interface RedisStorageFacts {
+  /** Name of the agent: a Redis that serves another one under this prefix is refused. */
+  readonly agent: string;
+  /** Told of what an operator should know. */
+  readonly warn: (message: string) => void;
+}
+
+/** Keeps every log in Redis. */
+export class RedisStorage implements Storage {
+  readonly shared: boolean = true;
+  readonly #context: RedisContext;
+  readonly #log: TaskLog;
+  readonly #sends: Sends;
+  readonly #leases: Leases;
+  readonly #sweeper: Sweeper;
+  readonly #index: TaskIndex;
+  readonly #checkpoints: Checkpoints;
+  readonly #healer: Healer;
+  readonly #tailer: Tailer;
+  readonly #ears: Ears;
+
+  private constructor(context: RedisContext) {
+    const visibility = new Visibility(context);
+    this.#context = context;
+    this.#log = new TaskLog(context, visibility);
+    this.#sends = new Sends(context, this.#log, visibility);
+    this.#leases = new Leases(context, this.#log);
+    this.#sweeper = new Sweeper(context, this.#leases, this.#log);
+    this.#index = new TaskIndex(context);
+    this.#checkpoints = new Checkpoints(context);
+    this.#healer = new Healer(context, this.#log, visibility);
+    this.#tailer = new Tailer(context, this.#log);
+    this.#ears = new Ears(context, this.#leases, this.#tailer);
+    this.#log.onAppended = (taskId, before, entries, sealed) => this.#tailer.appended(taskId, before, entries, sealed);
+  }
+
+  /** Connects and checks that this Redis can be used. Throws StoreSetupError with a message for an operator. */
+  static async open(options: RedisStorageOptions, facts: RedisStorageFacts): Promise<RedisStorage> {
+    const shardTag = (shard: number): string => new ShardKeys(options.prefix, shard).tag;
+    const connections = await Connections.open(options, { ...facts, shardTag });
+    return new RedisStorage(new RedisContext(options, connections));
+  }
+
+  newId(repeatKey: string): string {
+    return withShard(uuidv7(Date.now()), shardFor(repeatKey, this.#context.options.shards));
+  }
+
+  findRepeat(key: RepeatKey): Promise<Repeat | undefined> {
+    return this.#sends.findRepeat(key);
+  }
+
+  async create(request: CreateRequest): Promise<CreateReply> {
+    const reply = await this.#sends.create(request);
+    if (reply.is === "created" && reply.lease === undefined) this.#ears.noteWaiting(request.id);
+    return reply;
+  }
+
+  append(lease: Lease, batch: Batch): Promise<readonly Entry[]> {
+    return this.#log.append(lease, batch);
+  }
+
+  async command(request: CommandRequest): Promise<CommandReply> {
+    const reply = await this.#sends.command(request);
+    if (reply.is === "appended" && reply.lease === undefined && !reply.owned) this.#ears.noteWaiting(request.taskId);
+    return reply;
+  }
+
+  meta(taskId: string): Promise<TaskMeta | undefined> {
+    return this.#log.meta(taskId);
+  }
+
+  checkpointOf(taskId: string): Promise<StoredCheckpoint | undefined> {
+    return this.#checkpoints.read(taskId);
+  }
+
+  read(taskId: string, after: Position): Promise<TailStep> {
+    return this.#log.read(taskId, after);
+  }
+
+  tail(taskId: string, after: Position, signal: AbortSignal): AsyncIterableIterator<TailStep> {
+    const shard = this.#context.of(taskId)?.shard;
+    if (shard === undefined) return missing(taskId);
+    return new RedisTail({ log: this.#log, tailer: this.#tailer }, { id: taskId, shard }, after, signal);
+  }
+
+  take(request: LeaseRequest, limit: number): Promise<readonly Taken[]> {
+    return this.#leases.take(request, limit);
+  }
+
+  renew(renewals: readonly Renewal[]): Promise<readonly RenewReply[]> {
+    return this.#leases.renew(renewals);
+  }
+
+  release(lease: Lease, to: "rest" | "ready", consumed: number): Promise<void> {
+    return this.#leases.release(lease, to, consumed);
+  }
+
+  heal(lease: Lease, remains: Remains): Promise<HealReply> {
+    return this.#healer.heal(lease, remains);
+  }
+
+  checkpoint(taskId: string, lease: Lease | undefined, checkpoint: StoredCheckpoint): Promise<void> {
+    return this.#checkpoints.write(taskId, lease, checkpoint);
+  }
+
+  list(scope: Scope, filter: ListFilter, after: ListCursor | undefined, limit: number): Promise<ListPage> {
+    return this.#index.page(scope, filter, after, limit);
+  }
+
+  sweep(): Promise<Swept> {
+    return this.#sweeper.sweep();
+  }
+
+  listen(replica: string, hear: (hint: Hint) => void): Listening {
+    return this.#ears.listen(replica, hear);
+  }
+
+  available(): boolean {
+    return this.#context.connections.available();
+  }
+
+  async close(): Promise<void> {
+    this.#tailer.close();
+    await this.#context.connections.close();
+  }
+}
+
+/** The tail of an id that this store cannot have made. */
+// oxlint-disable-next-line require-yield -- it only ever throws
+async function* missing(taskId: string): AsyncGenerator<TailStep> {
+  throw taskNotFound(taskId);
+}

@@ -1,0 +1,34 @@
+/** The scripts, one file each; their headers say what they expect and answer. */
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import type { Script } from "./reply.ts";
+
+function source(name: string): string {
+  return readFileSync(new URL(`./scripts/${name}.lua`, import.meta.url), "utf8");
+}
+
+const prelude = source("prelude");
+
+function script(name: string): Script {
+  const own = source(name);
+  // Flags have to stand in the first line; a script that has them brings all that it needs.
+  const text = own.startsWith("#!") ? own : `${prelude}\n${own}`;
+  return { name, text, sha: createHash("sha1").update(text).digest("hex") };
+}
+
+/** Every script by its name. */
+export const SCRIPTS = {
+  append: script("append"),
+  checkpoint: script("checkpoint"),
+  command: script("command"),
+  confirm: script("confirm"),
+  create: script("create"),
+  due: script("due"),
+  expire: script("expire"),
+  heal: script("heal"),
+  release: script("release"),
+  remove: script("remove"),
+  renew: script("renew"),
+  take: script("take"),
+  touch: script("touch"),
+} as const;

@@ -1,0 +1,34 @@
+-- Switches to a checkpoint whose parts are stored already, and trims what no resume window needs.
+-- KEYS  1 task, 2 log, then the parts of the new checkpoint, then those of the old one
+-- ARGV  1 epoch and 2 token ('' where the log should be sealed), 3 offset, 4 mark, 5 pointer to the new parts, 6 number of new parts,
+--       7 pointer that the old parts were named after, 8 entries and 9 bytes of the resume window
+-- Reply OK | OLD (a later one stands) | FENCED | STALE | NOT_FOUND | RETRY
+local task = redis.call('HMGET', KEYS[1], 'kd', 'ep', 'tk', 'cp', 'nx', 'fo', 'by')
+if not task[1] then return 'NOT_FOUND' end
+if task[1] ~= 't' and (ARGV[2] == '' or task[3] ~= ARGV[2] or task[2] ~= ARGV[1]) then return 'FENCED' end
+local offset = tonumber(ARGV[3])
+local at = redis.call('XRANGE', KEYS[2], ARGV[3] .. '-0', ARGV[3] .. '-0')
+if #at == 0 or at[1][2][4] ~= ARGV[4] then return 'STALE' end
+if task[4] and tonumber(string.match(task[4], '^%d+')) >= offset then return 'OLD' end
+if (task[4] or '') ~= ARGV[7] then return 'RETRY' end
+local parts = tonumber(ARGV[6])
+for part = 3, 2 + parts do redis.call('PERSIST', KEYS[part]) end
+for part = 3 + parts, #KEYS do redis.call('UNLINK', KEYS[part]) end
+redis.call('HSET', KEYS[1], 'cp', ARGV[5])
+
+-- The oldest entry that the window needs: by count, and by bytes, whichever is later; found by the running totals.
+local last, first, total = tonumber(task[5]), tonumber(task[6]), tonumber(task[7])
+local low = math.max(first, last - ARGV[8] + 1)
+local high = last
+while low < high do
+  local middle = math.floor((low + high) / 2)
+  local entry = redis.call('XRANGE', KEYS[2], middle .. '-0', middle .. '-0')[1]
+  if total - entry[2][10] + #entry[2][12] <= tonumber(ARGV[9]) then high = middle else low = middle + 1 end
+end
+local keep = math.min(low, offset)
+if keep > first then
+  local gone = redis.call('XRANGE', KEYS[2], (keep - 1) .. '-0', (keep - 1) .. '-0')[1]
+  redis.call('HSET', KEYS[1], 'fo', keep, 'fm', gone[2][4])
+  redis.call('XTRIM', KEYS[2], 'MINID', keep .. '-0')
+end
+return 'OK'

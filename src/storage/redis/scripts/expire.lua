@@ -1,0 +1,23 @@
+-- Moves tasks whose lease has expired into `ready`; one at rest with nothing pending only loses its lease.
+-- KEYS  1 leases, 2 ready, then the task of each id
+-- ARGV  1 publish command, 2 wake channel, then ids
+-- Reply how many wait now
+local now = clock()
+local waiting = 0
+for at = 3, #KEYS do
+  local id = ARGV[at]
+  local expires = redis.call('ZSCORE', KEYS[1], id)
+  if expires and tonumber(expires) <= now then
+    redis.call('ZREM', KEYS[1], id)
+    local task = redis.call('HMGET', KEYS[at], 'kd', 'lc', 'co')
+    if task[1] then
+      redis.call('HSET', KEYS[at], 'tk', '', 'rp', '')
+      if task[1] == 'r' or (task[1] == 'i' and tonumber(task[2]) > tonumber(task[3])) then
+        redis.call('ZADD', KEYS[2], now, id)
+        waiting = waiting + 1
+      end
+    end
+  end
+end
+if waiting > 0 then redis.call(ARGV[1], ARGV[2], '') end
+return waiting

@@ -1,0 +1,38 @@
+-- What every script begins with.
+
+-- Milliseconds since 1970 by the store's own clock.
+local function clock()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+-- One entry at the end of a log. `total` counts the bytes of all entries up to it: what trims a log by bytes finds its place by it.
+local function add(log, offset, kind, mark, epoch, now, total, bytes)
+  redis.call('XADD', log, offset .. '-0', 'k', kind, 'm', mark, 'e', epoch, 't', now, 's', total, 'b', bytes)
+end
+
+-- Moves the index rows of a task. Six keys from `first`: scope, context, old state, old state in context, new state, new state in context.
+local function reindex(first, old, new)
+  for at = first, first + 3 do redis.call('ZREM', KEYS[at], old) end
+  redis.call('ZADD', KEYS[first], 0, new)
+  redis.call('ZADD', KEYS[first + 1], 0, new)
+  redis.call('ZADD', KEYS[first + 4], 0, new)
+  redis.call('ZADD', KEYS[first + 5], 0, new)
+end
+
+-- Tells readers of new entries: the position before them, the one after them, whether the log is sealed, epoch and time; then what they
+-- are, unless they are large: a reader fetches those itself. Nothing is said where `command` is empty: readers wait for a confirmation.
+local LARGE = 16384
+local function publish(command, channel, before, after, sealed, epoch, now, entries, size)
+  if command == '' then return end
+  local head = { before, after, sealed and '1' or '0', epoch, string.format('%.0f', now) }
+  local parts = { '' }
+  if size <= LARGE then
+    for at = 1, #entries, 3 do
+      head[#head + 1] = entries[at] .. entries[at + 1] .. #entries[at + 2]
+      parts[#parts + 1] = entries[at + 2]
+    end
+  end
+  parts[1] = table.concat(head, ' ') .. '\n'
+  redis.call(command, channel, table.concat(parts))
+end

@@ -1,0 +1,94 @@
+/** What leaves: expired leases into `ready`, finished tasks out of the store, abandoned ones by name. */
+import type { Swept } from "../../core/storage.ts";
+import { isAway } from "../../core/errors.ts";
+import { parsePointer, partKeys } from "./checkpoints.ts";
+import type { Call } from "./reply.ts";
+import type { RedisContext } from "./context.ts";
+import type { ShardKeys } from "./keys.ts";
+import type { Leases } from "./leases.ts";
+import { list, text } from "./replies.ts";
+import { SCRIPTS } from "./scripts.ts";
+import type { TaskLog } from "./task-log.ts";
+
+/** Most ids of one kind that one sweep of one shard looks at. */
+const LIMIT = 200;
+
+/** Sweeps every shard. */
+export class Sweeper {
+  readonly #context: RedisContext;
+  readonly #leases: Leases;
+  readonly #log: TaskLog;
+
+  constructor(context: RedisContext, leases: Leases, log: TaskLog) {
+    this.#context = context;
+    this.#leases = leases;
+    this.#log = log;
+  }
+
+  /** One round. Shards that are away are left out; rejects where all of them are. */
+  async sweep(): Promise<Swept> {
+    const swept = await Promise.allSettled(this.#context.shards.map((keys) => this.#shard(keys)));
+    let [expired, removed] = [0, 0];
+    const abandoned: string[] = [];
+    for (const one of swept) {
+      if (one.status === "rejected") {
+        if (!isAway(one.reason) || swept.every(({ status }) => status === "rejected")) throw one.reason;
+        continue;
+      }
+      expired += one.value.expired;
+      removed += one.value.removed;
+      abandoned.push(...one.value.abandoned);
+    }
+    return { expired, removed, abandoned };
+  }
+
+  async #shard(keys: ShardKeys): Promise<Swept> {
+    const { connections, options } = this.#context;
+    const due = await connections.script(keys.shard, SCRIPTS.due, [keys.leases, keys.end, keys.ready], [LIMIT]);
+    const [time, leased, resting, waiting] = list(due);
+    if (Number(waiting) > 0) this.#leases.noteWaiting(keys.shard);
+    // After Redis was away owners get a lease's time to renew, before anybody takes their tasks.
+    const since = connections.upSince(keys.shard);
+    const settled = since !== undefined && performance.now() - since >= options.leaseMs;
+    const late = settled ? list(leased).map(text) : [];
+    const expired = late.length > 0 ? await this.#leases.expire(keys, late) : 0;
+    return { expired, ...(await this.#rest(keys, list(resting).map(text), Number(text(time)))) };
+  }
+
+  /** Tasks at rest whose time is over: finished ones go, interrupted ones without a living owner are named. */
+  async #rest(keys: ShardKeys, ids: readonly string[], now: number): Promise<{ removed: number; abandoned: string[] }> {
+    if (ids.length === 0) return { removed: 0, abandoned: [] };
+    const calls = ids.flatMap((id): Call[] => [
+      ["HMGET", keys.task(id), "kd", "cp", "dk"],
+      ["ZSCORE", keys.leases, id],
+    ]);
+    const replies = await this.#context.connections.many(keys.shard, calls);
+    let removed = 0;
+    const abandoned: string[] = [];
+    for (const [at, id] of ids.entries()) {
+      const [kind = "", pointer = "", rows = ""] = list(replies[2 * at]).map(text);
+      const expires = replies[2 * at + 1];
+      if (kind !== "i") removed += await this.#remove(keys, id, pointer, rows);
+      else if (expires === null || Number(text(expires)) <= now) abandoned.push(id);
+    }
+    return { removed, abandoned };
+  }
+
+  async #remove(keys: ShardKeys, id: string, pointer: string, rows: string): Promise<number> {
+    const { connections } = this.#context;
+    const meta = await this.#log.meta(id);
+    const names = [keys.task(id), keys.log(id), keys.leases, keys.ready, keys.end];
+    for (const state of [undefined, meta?.state ?? 0]) {
+      for (const contextId of [undefined, meta?.contextId ?? ""]) {
+        names.push(keys.index(meta?.scope ?? { tenant: "", owner: "" }, { contextId, state }));
+      }
+    }
+    const parts = partKeys(keys, id, parsePointer(pointer));
+    const repeats = rows === "" ? [] : rows.split(" ").map((key) => keys.repeat(key));
+    names.push(...parts, ...repeats);
+    const args = [id, pointer, rows, parts.length];
+    const removed = Number(await connections.write(keys.shard, SCRIPTS.remove, names, args));
+    if (removed > 0) this.#context.forget(id);
+    return removed;
+  }
+}

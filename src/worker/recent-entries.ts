@@ -1,0 +1,63 @@
+/** What an owner keeps of the log's end, for a store that may lose it in a failover (DESIGN 4, Durability). */
+import { type Entry, type Position, samePosition } from "../core/log-entry.ts";
+import type { Storage } from "../core/storage.ts";
+
+/** Most entries and bytes that are kept of one task, whatever the time. */
+const MAX_ENTRIES = 1000;
+const MAX_BYTES = 1024 * 1024;
+
+/** The entries of the last `keepMs` milliseconds, without a gap. Keeps nothing where `keepMs` is 0. */
+export class RecentEntries {
+  readonly #keepMs: number;
+  readonly #entries: { readonly entry: Entry; readonly at: number }[] = [];
+  #bytes = 0;
+
+  constructor(keepMs: number) {
+    this.#keepMs = keepMs;
+  }
+
+  /** The next entry of the log. */
+  add(entry: Entry): void {
+    if (this.#keepMs === 0) return;
+    const now = performance.now();
+    this.#entries.push({ entry, at: now });
+    this.#bytes += entry.bytes.length;
+    let drop = 0;
+    for (const { entry: oldest, at } of this.#entries) {
+      const full = this.#entries.length - drop > MAX_ENTRIES || this.#bytes > MAX_BYTES;
+      if (drop === this.#entries.length - 1 || (!full && now - at < this.#keepMs)) break;
+      this.#bytes -= oldest.bytes.length;
+      drop += 1;
+    }
+    this.#entries.splice(0, drop);
+  }
+
+  /** The entries that end with the given position; none where it is not the last one. */
+  upTo(position: Position): readonly Entry[] {
+    const last = this.#entries.at(-1)?.entry;
+    return last !== undefined && samePosition(last, position) ? this.#entries.map(({ entry }) => entry) : [];
+  }
+
+  clear(): void {
+    this.#entries.length = 0;
+    this.#bytes = 0;
+  }
+}
+
+/** Which of an owner's last entries the log no longer holds; `kept` is the last offset up to which it holds what the owner knows, as far as it can tell. */
+export async function lostEntries(
+  storage: Storage,
+  taskId: string,
+  entries: readonly Entry[],
+): Promise<{ readonly kept: number; readonly lost: readonly Entry[] }> {
+  // Two histories share a beginning: look for its end.
+  let [low, high] = [0, entries.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const step = await storage.read(taskId, entries[middle] as Entry);
+    if (step.is === "gone") high = middle;
+    else low = middle + 1;
+  }
+  const before = (entries[0]?.offset ?? Infinity) - 1;
+  return { kept: low === 0 ? before : (entries[low - 1] as Entry).offset, lost: entries.slice(low) };
+}
