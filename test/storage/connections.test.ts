@@ -37,7 +37,13 @@ test("an error reply is an error of its own that carries no contents", async () 
     assert.doesNotMatch(JSON.stringify(error) + String(error.stack), /secret/);
     return !outcomeUnknown(error);
   });
-  await assert.rejects(opened.connections.many(0, [["SET", KEY, 1], ["INCR", "{throughline:0}:h", "x"]]), RedisReplyError);
+  await assert.rejects(
+    opened.connections.many(0, [
+      ["SET", KEY, 1],
+      ["INCR", "{throughline:0}:h", "x"],
+    ]),
+    RedisReplyError,
+  );
   assert.deepEqual(await opened.connections.call(0, "GET", KEY), Buffer.from("1"), "the others of a pipeline are executed");
 });
 
@@ -76,8 +82,8 @@ test("a pause of this process times nothing out", async () => {
   await using opened = await openConnections(server.url, { commandTimeoutMs: 50 });
   for (let round = 0; round < 3; round += 1) {
     const reply = opened.connections.call(0, "PING");
-    const until = performance.now() + 200;
-    while (performance.now() < until);
+    const resumeAt = performance.now() + 200;
+    while (performance.now() < resumeAt);
     assert.deepEqual(await reply, Buffer.from("PONG"));
   }
 });
@@ -100,7 +106,10 @@ test("while the server is away everything rejects at once with a known outcome, 
   await until("warned", 2000, async () => opened.warnings.some((warning) => warning.includes("nobody listens")));
   const back = opened.back();
   await server.start();
-  assert.deepEqual(await back, Array.from({ length: 16 }, (_, shard) => shard));
+  assert.deepEqual(
+    await back,
+    Array.from({ length: 16 }, (_, shard) => shard),
+  );
   assert.deepEqual(await connections.call(0, "PING"), Buffer.from("PONG"));
   assert((connections.upSince(3) ?? 0) > before);
   assert.deepEqual(opened.warnings.length, 2, "one warning of the loss, one line of the return");

@@ -18,7 +18,20 @@ function makeCertificates(folder: string): Certificates {
   const openssl = (...args: string[]): void => void execFileSync("openssl", args, { stdio: "pipe" });
   const [ca, caKey, cert, key, request] = [file("ca.pem"), file("ca.key"), file("cert.pem"), file("cert.key"), file("cert.csr")] as const;
   openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=test CA", "-keyout", caKey, "-out", ca);
-  openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=redis", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", request);
+  openssl(
+    "req",
+    "-newkey",
+    "rsa:2048",
+    "-nodes",
+    "-subj",
+    "/CN=redis",
+    "-addext",
+    "subjectAltName=IP:127.0.0.1",
+    "-keyout",
+    key,
+    "-out",
+    request,
+  );
   openssl("x509", "-req", "-days", "1", "-in", request, "-CA", ca, "-CAkey", caKey, "-copy_extensions", "copy", "-out", cert);
   return { ca, cert, key };
 }
@@ -29,7 +42,18 @@ test("rediss:// speaks TLS, shows a certificate where one is asked for, and trus
     const { ca, cert, key } = makeCertificates(folder);
     const tlsPort = await freePort();
     await using _server = await redisServer({
-      args: ["--tls-port", `${tlsPort}`, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", ca, "--tls-auth-clients", "yes"],
+      args: [
+        "--tls-port",
+        `${tlsPort}`,
+        "--tls-cert-file",
+        cert,
+        "--tls-key-file",
+        key,
+        "--tls-ca-cert-file",
+        ca,
+        "--tls-auth-clients",
+        "yes",
+      ],
     });
     const url = `rediss://127.0.0.1:${tlsPort}`;
     const files = { tlsCa: ca, tlsCert: cert, tlsKey: key };

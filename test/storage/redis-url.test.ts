@@ -63,7 +63,10 @@ test("a URL that is refused says why and keeps the password to itself", () => {
     assert.throws(
       () => parseRedisUrl(url),
       (error) =>
-        error instanceof StoreSetupError && error.message.startsWith("redis.url: ") && reason.test(error.message) && !error.message.includes("secret"),
+        error instanceof StoreSetupError &&
+        error.message.startsWith("redis.url: ") &&
+        reason.test(error.message) &&
+        !error.message.includes("secret"),
       url,
     );
   }

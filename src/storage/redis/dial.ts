@@ -57,14 +57,16 @@ const PING_INTERVAL_MS = 2000;
 
 /** Connects, signs in, selects the database, and sees that the server is a master that has loaded its data. Throws DialError. */
 export async function dial(address: Address, options: DialOptions, use: DialUse = {}): Promise<Dialed> {
-  const { wire, closed } = await connect(address, options, use);
+  const { wire, closed, failure } = await connect(address, options, use);
   try {
     const info = await signIn(wire, address, options);
     if (use.anyRole !== true) requireMaster(info, address);
     return { wire, address, info, closed };
   } catch (error) {
     wire.destroy();
-    throw error;
+    const cause = failure();
+    // What broke the connection says more than which command it broke; TLS 1.3 tells of a missing certificate only now.
+    throw cause === undefined ? error : connectError(address, cause);
   }
 }
 
@@ -73,7 +75,7 @@ export async function connect(
   address: Address,
   { tls, commandTimeoutMs }: Pick<DialOptions, "tls" | "commandTimeoutMs">,
   { signal, replyTimeoutMs = commandTimeoutMs }: DialUse,
-): Promise<{ readonly wire: Wire; readonly closed: Promise<void> }> {
+): Promise<{ readonly wire: Wire; readonly closed: Promise<void>; readonly failure: () => Error | undefined }> {
   // Of ioredis's many services only the protocol is used: signing in, reconnecting and time limits are ours, so that each of them is seen.
   const redis = new Redis({
     host: address.host,
@@ -107,18 +109,18 @@ export async function connect(
     clearTimeout(deadline);
     signal?.removeEventListener("abort", giveUp);
   }
-  return { wire: new Wire(redis, replyTimeoutMs, PING_INTERVAL_MS), closed };
+  return { wire: new Wire(redis, replyTimeoutMs, PING_INTERVAL_MS), closed, failure: () => cause };
 }
 
 async function signIn(wire: Wire, address: Address, { username, password, db }: DialOptions): Promise<Info> {
   const at = formatAddress(address);
   if (password !== undefined) {
-    await attempt(wire, "AUTH", username === undefined ? [password] : [username, password], (reply) =>
+    await attempt(wire, at, "AUTH", username === undefined ? [password] : [username, password], (reply) =>
       reply.code === "WRONGPASS" ? `${at} refuses this user or password (${reply.message})` : `${at} refuses to sign in (${reply.message})`,
     );
   }
-  if (db !== 0) await attempt(wire, "SELECT", [db], (reply) => `${at} has no database ${db} for this user (${reply.message})`);
-  const info = await attempt(wire, "INFO", [], (reply) =>
+  if (db !== 0) await attempt(wire, at, "SELECT", [db], (reply) => `${at} has no database ${db} for this user (${reply.message})`);
+  const info = await attempt(wire, at, "INFO", [], (reply) =>
     reply.code === "NOAUTH"
       ? `${at} asks for a password`
       : `${at} does not answer INFO, which this user needs (grant +info): ${reply.message}`,
@@ -130,6 +132,7 @@ async function signIn(wire: Wire, address: Address, { username, password, db }: 
 
 async function attempt(
   wire: Wire,
+  at: string,
   command: string,
   args: readonly (string | number)[],
   describe: (reply: { readonly code: string; readonly message: string }) => string,
@@ -141,7 +144,7 @@ async function attempt(
     const cause = error instanceof Error ? error.cause : undefined;
     const message = cause instanceof Error ? cause.message : "";
     if (message.startsWith("NOAUTH")) throw new DialError("setup", describe({ code: "NOAUTH", message }), { cause: error });
-    throw new DialError("wait", `the server does not answer ${command}${message === "" ? "" : ` (${message})`}`, { cause: error });
+    throw new DialError("wait", `${at} does not answer ${command}${message === "" ? "" : ` (${message})`}`, { cause: error });
   }
 }
 

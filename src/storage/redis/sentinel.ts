@@ -33,11 +33,8 @@ export class SentinelFinder implements Locator {
         this.#sentinels = [...this.#sentinels.filter((other) => other !== sentinel), sentinel];
       }
     }
-    const kind = failures.every((failure) => failure.kind === "setup")
-      ? "setup"
-      : failures.every(({ kind: each }) => each === "refused")
-        ? "refused"
-        : "wait";
+    const kinds = new Set(failures.map((failure) => failure.kind));
+    const kind = kinds.has("wait") ? "wait" : kinds.has("setup") ? "setup" : "refused";
     throw new DialError(kind, `no sentinel names the master: ${failures.map(({ message }) => message).join("; ")}`, { cause: failures[0] });
   }
 

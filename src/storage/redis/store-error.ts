@@ -38,18 +38,14 @@ const AWAY: ReadonlySet<string> = new Set([
 /** Replies after which the connection is of no more use: the server has changed its role, or forgotten who we are. */
 const STALE_CONNECTION: ReadonlySet<string> = new Set(["READONLY", "MASTERDOWN", "NOAUTH", "UNBLOCKED"]);
 
-const unknownOutcomes = new WeakSet<object>();
-
 /** Whether the command that failed with `error` may have been executed: it was written and no reply came, or too few replicas confirmed it. */
 export function outcomeUnknown(error: unknown): boolean {
-  return typeof error === "object" && error !== null && unknownOutcomes.has(error);
+  return error instanceof TaskError && error.outcomeUnknown;
 }
 
 /** The store cannot be used now. `outcome: "unknown"` where the command may have been executed all the same. */
 export function unavailable(cause: unknown, outcome: "none" | "unknown"): TaskError {
-  const error = new TaskError("STORE_UNAVAILABLE", "the store is not available", { cause, retryAfterMs: 1000 });
-  if (outcome === "unknown") unknownOutcomes.add(error);
-  return error;
+  return new TaskError("STORE_UNAVAILABLE", "the store is not available", { cause, retryAfterMs: 1000, outcomeUnknown: outcome === "unknown" });
 }
 
 /** The first word of an error reply; undefined where `error` is no reply at all. */

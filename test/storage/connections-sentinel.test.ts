@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { until } from "../redis/until.ts";
+import { redisSentinels } from "../redis/sentinels.ts";
+import { SET, openConnections } from "./open-connections.ts";
+
+const KEY = "{throughline:2}:key";
+const CHANNEL = "{throughline:2}:c";
+
+test("after a failover the new master is found, subscriptions stand on it, and the old one is not used", async () => {
+  await using redis = await redisSentinels({ password: "pass word" });
+  await using opened = await openConnections(redis.url);
+  const { connections } = opened;
+  await connections.subscribe(2, CHANNEL);
+  await connections.script(2, SET, [KEY], ["before"]);
+  const back = opened.back();
+  const resubscribed = opened.resubscribed(CHANNEL);
+  const old = await redis.failover();
+  assert.equal((await back).length, 16);
+  await resubscribed;
+  const master = await redis.master();
+  assert.notEqual(master.port, old.port);
+  await connections.script(2, SET, [KEY], ["after"]);
+  assert.equal(String(await master.call("GET", KEY)), "after");
+  const message = opened.message(CHANNEL);
+  await connections.call(2, "PUBLISH", CHANNEL, "hi");
+  assert.equal(await message, "hi");
+});
+
+test("a master that hangs is left when the sentinels name another", async () => {
+  await using redis = await redisSentinels();
+  await using opened = await openConnections(redis.url);
+  await opened.connections.subscribe(2, CHANNEL);
+  const back = opened.back();
+  const resubscribed = opened.resubscribed(CHANNEL);
+  const old = await redis.master();
+  old.pause();
+  await Promise.all([back, resubscribed]);
+  await opened.connections.script(2, SET, [KEY], ["after"]);
+  old.resume();
+  assert.deepEqual(await opened.connections.call(2, "GET", KEY), Buffer.from("after"));
+});
+
+test("a sentinel that is down or unknown does not keep others from being asked", async () => {
+  await using redis = await redisSentinels();
+  await redis.sentinels[0]?.kill();
+  await using opened = await openConnections(redis.url);
+  assert(opened.connections.available());
+  await assert.rejects(openConnections(redis.url.replace("mymaster", "other")), /knows no master "other"/);
+});
+
+test("with durability replicated a write is confirmed by the replica, and not confirmed without one", async () => {
+  await using redis = await redisSentinels();
+  await using opened = await openConnections(redis.url, { durability: "replicated" });
+  const { connections } = opened;
+  assert(connections.durable);
+  await connections.write(2, SET, [KEY], ["x"]);
+  await connections.confirmed(2);
+  const replica = redis.servers[1];
+  assert(replica !== undefined);
+  assert.equal(String(await replica.call("GET", KEY)), "x");
+  const back = opened.back();
+  await redis.failover();
+  await back;
+  await connections.write(2, SET, [KEY], ["y"]);
+  await assert.rejects(connections.confirmed(2), { reason: "STORE_UNAVAILABLE" });
+  await until("the value stands", 1000, async () => String(await replica.call("GET", KEY)) === "y");
+});
