@@ -118,7 +118,8 @@ export class Cluster implements Topology {
       const before = this.node(shard);
       if (before === node) continue;
       this.#owners[shard] = node;
-      this.#ownedSince[shard] = performance.now();
+      // A slot that moves from one living master to another was away for nobody.
+      if (before.upSince === undefined) this.#ownedSince[shard] = performance.now();
       node.subscriber.adopt(before.subscriber.release(shard));
       if (node.upSince !== undefined) back.push(shard);
     }

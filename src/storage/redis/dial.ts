@@ -76,6 +76,7 @@ export async function connect(
   { tls, commandTimeoutMs }: Pick<DialOptions, "tls" | "commandTimeoutMs">,
   { signal, replyTimeoutMs = commandTimeoutMs }: DialUse,
 ): Promise<{ readonly wire: Wire; readonly closed: Promise<void>; readonly failure: () => Error | undefined }> {
+  if (signal?.aborted === true) throw new DialError("wait", `${formatAddress(address)} was not called: closing`);
   // Of ioredis's many services only the protocol is used: signing in, reconnecting and time limits are ours, so that each of them is seen.
   const redis = new Redis({
     host: address.host,
@@ -91,6 +92,7 @@ export async function connect(
     autoResendUnfulfilledCommands: false,
     disableClientInfo: true,
     connectTimeout: DIAL_TIMEOUT_MS,
+    disconnectTimeout: 0,
     keepAlive: 10_000,
   });
   let cause: Error | undefined;

@@ -42,7 +42,8 @@ export class Node {
   readonly #confirmer: Confirmer | undefined;
   readonly #options: NodeOptions;
   readonly #events: NodeEvents;
-  #warned = "";
+  /** What was warned of since the connections last stood. */
+  readonly #warned = new Set<string>();
   #verified: string | undefined;
 
   readonly #standing = Promise.withResolvers<void>();
@@ -132,8 +133,8 @@ export class Node {
   }
 
   #up({ address, info }: Dialed): void {
-    if (this.#warned !== "") this.#options.warn(`redis: connected to ${formatAddress(address)}`);
-    this.#warned = "";
+    if (this.#warned.size > 0) this.#options.warn(`redis: connected to ${formatAddress(address)}`);
+    this.#warned.clear();
     const runId = info.get("run_id");
     // After a failover the other connections may still lead to the old master.
     if (this.subscriber.runId !== undefined && this.subscriber.runId !== runId) this.subscriber.drop();
@@ -147,8 +148,8 @@ export class Node {
 
   #fail(error: unknown): void {
     const message = error instanceof Error ? error.message : String(error);
-    if (message !== this.#warned) this.#options.warn(`redis: ${message}`);
-    this.#warned = message;
+    if (!this.#warned.has(message)) this.#options.warn(`redis: ${message}`);
+    this.#warned.add(message);
     this.#events.onTrouble();
   }
 }

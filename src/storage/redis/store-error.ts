@@ -45,7 +45,11 @@ export function outcomeUnknown(error: unknown): boolean {
 
 /** The store cannot be used now. `outcome: "unknown"` where the command may have been executed all the same. */
 export function unavailable(cause: unknown, outcome: "none" | "unknown"): TaskError {
-  return new TaskError("STORE_UNAVAILABLE", "the store is not available", { cause, retryAfterMs: 1000, outcomeUnknown: outcome === "unknown" });
+  return new TaskError("STORE_UNAVAILABLE", "the store is not available", {
+    cause,
+    retryAfterMs: 1000,
+    outcomeUnknown: outcome === "unknown",
+  });
 }
 
 /** The first word of an error reply; undefined where `error` is no reply at all. */

@@ -116,9 +116,11 @@ export class Wire {
 
 /** Ends an ioredis client for good. Its own `disconnect` waits for the peer, which may be gone. */
 export function destroyClient(redis: Redis): void {
+  // ioredis's type says that there is always one; before the first connect there is not.
+  const stream = redis.stream as Redis["stream"] | undefined;
+  if (stream?.destroyed === true) return;
   redis.disconnect();
-  // ioredis's type says it is always there; before the first connect it is not.
-  (redis.stream as Redis["stream"] | undefined)?.destroy();
+  stream?.destroy();
 }
 
 function writable(args: readonly Arg[]): (string | number | Buffer)[] {
