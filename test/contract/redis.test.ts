@@ -1,10 +1,9 @@
 import { after, before } from "node:test";
-import { RedisStorage } from "../../src/storage/redis/redis-storage.ts";
 import { storageContract } from "../../src/testing/index.ts";
 import { type RedisServer, redisServer } from "../redis/redis-server.ts";
+import { redisStores } from "./redis-stores.ts";
 
 let server: RedisServer;
-let opened = 0;
 
 before(async () => {
   server = await redisServer();
@@ -14,20 +13,7 @@ after(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-storageContract("redis", async (options) => {
-  opened += 1;
-  const storage = await RedisStorage.open(
-    {
-      ...options,
-      url: server.url,
-      prefix: `t${opened}`,
-      shards: 4,
-      durability: "local",
-      replicas: 1,
-      commandTimeoutMs: 800,
-      healWindowMs: 10_000,
-    },
-    { agent: "contract", warn: () => undefined },
-  );
-  return { storage };
-});
+storageContract(
+  "redis",
+  redisStores(() => server.url),
+);

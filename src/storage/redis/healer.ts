@@ -31,6 +31,7 @@ export class Healer {
     const { head, consumed, cancelRequested } = remains;
     const kind = kindOfState(head.state);
     for (;;) {
+      const writer = this.#visibility.epoch(keys.shard);
       const names = [keys.task(taskId), keys.log(taskId), keys.leases, keys.ready, keys.end];
       names.push(...this.#context.indexKeys(keys, facts, head.state));
       const args: Arg[] = [taskId, lease.epoch, lease.token, consumed, cancelRequested, ...headArgs(head, taskId)];
@@ -48,7 +49,7 @@ export class Healer {
       }
       if (word === "DIVERGED") return "diverged";
       facts.state = head.state;
-      await this.#visibility.confirm(keys.shard, taskId, last, true);
+      await this.#visibility.confirm({ shard: keys.shard, taskId, last, epoch: word === "AGAIN" ? undefined : writer });
       return "healed";
     }
   }

@@ -48,6 +48,7 @@ export class Sends {
     let declared = "";
     for (;;) {
       const first = declared;
+      const writer = this.#visibility.epoch(keys.shard);
       const reply = await this.#context.retry(keys.shard, () => this.#create(keys, request, first));
       const [word, one = "", two = ""] = accepted(reply, id);
       if (word === "RETRY") {
@@ -62,7 +63,9 @@ export class Sends {
       const place = { epoch: Number(one), time: Number(two) };
       const entries = request.entries.map((entry, index) => new Entry({ ...place, offset: index + 1 }, entry));
       const last = entries.at(-1);
-      if (last !== undefined) await this.#visibility.confirm(keys.shard, id, last, false);
+      if (last !== undefined) {
+        await this.#visibility.confirm({ shard: keys.shard, taskId: id, last, epoch: word === "AGAIN" ? undefined : writer });
+      }
       return { is: "created", entries, lease: lease && { taskId: id, epoch: place.epoch, token: lease.token } };
     }
   }

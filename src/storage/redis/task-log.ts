@@ -52,6 +52,7 @@ export class TaskLog {
     const facts = keys && (await this.facts(taskId));
     if (keys === undefined || facts === undefined) throw new RefusedError("FENCED");
     for (;;) {
+      const writer = this.#visibility.epoch(keys.shard);
       const reply = await this.#context.retry(keys.shard, () => this.#append(keys, facts, lease, batch));
       const [word, first = "", epoch, time] = accepted(reply, taskId);
       if (word === "RETRY") {
@@ -62,7 +63,9 @@ export class TaskLog {
       const place = { epoch: Number(epoch), time: Number(time) };
       const entries = batch.entries.map((entry, index) => new Entry({ ...place, offset: Number(first) + index }, entry));
       const last = entries.at(-1);
-      if (last !== undefined) await this.#visibility.confirm(keys.shard, taskId, last, false);
+      if (last !== undefined) {
+        await this.#visibility.confirm({ shard: keys.shard, taskId, last, epoch: word === "AGAIN" ? undefined : writer });
+      }
       this.onAppended(taskId, batch.after, entries, kindOfState(facts.state) === "t");
       return entries;
     }

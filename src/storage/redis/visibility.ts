@@ -1,8 +1,19 @@
 /** Durability beyond `local`: entries are written unseen, and become visible when enough servers have them. */
+import { isAway } from "../../core/errors.ts";
 import type { Position } from "../../core/log-entry.ts";
 import type { RedisContext } from "./context.ts";
 import { list, text } from "./replies.ts";
 import { SCRIPTS } from "./scripts.ts";
+
+/** A write that waits to be confirmed. */
+export interface Written {
+  readonly shard: number;
+  readonly taskId: string;
+  /** The last entry that it brought. */
+  readonly last: Position;
+  /** `writerEpoch` of before the write; undefined where it wrote nothing, because it had been carried out before. */
+  readonly epoch: number | undefined;
+}
 
 /** Waits for confirmations and makes visible what is confirmed. Does nothing where a reply of the master is enough. */
 export class Visibility {
@@ -12,27 +23,48 @@ export class Visibility {
     this.#context = context;
   }
 
-  /** Resolves when the entries up to a position, written by this replica, are confirmed and visible. `tell`: the owner is to be told. */
-  async confirm(shard: number, taskId: string, { offset, mark }: Position, tell: boolean): Promise<void> {
+  /** What {@link Written} wants to know; to be asked before the write. */
+  epoch(shard: number): number | undefined {
     const { connections } = this.#context;
-    if (!connections.durable) return;
-    await connections.confirmed(shard);
-    const keys = this.#context.keys(shard);
-    const args = [taskId, offset, mark, connections.publishCommand, keys.events(taskId), tell ? keys.inbox("") : ""];
-    await this.#context.retry(shard, () => connections.script(shard, SCRIPTS.confirm, [keys.task(taskId)], args));
+    return connections.durable ? connections.writerEpoch(shard) : undefined;
   }
 
-  /** Confirms what somebody else wrote: by a write of this replica's own, which comes after it. */
+  /** Resolves when what was written is confirmed and visible. */
+  async confirm({ shard, taskId, last, epoch }: Written): Promise<void> {
+    const { connections } = this.#context;
+    if (!connections.durable) return;
+    if (epoch === undefined) return this.settle(shard, [taskId]);
+    try {
+      await connections.confirmed(shard, epoch);
+    } catch (error) {
+      // Another connection knows nothing of the write; the same one would say the same again.
+      if (!isAway(error) || connections.writerEpoch(shard) === epoch) throw error;
+      return this.settle(shard, [taskId]);
+    }
+    return this.#show(shard, taskId, last, false);
+  }
+
+  /** Confirms what somebody else wrote, or this replica on another connection: by a write that comes after it. Tells the owner of it. */
   async settle(shard: number, taskIds: readonly string[]): Promise<void> {
     const { connections } = this.#context;
     const keys = this.#context.keys(shard);
-    await Promise.all(
-      taskIds.map(async (taskId) => {
-        const reply = await this.#context.retry(shard, () => connections.write(shard, SCRIPTS.touch, [keys.task(taskId)], []));
-        const [offset, mark] = list(reply).map(text);
-        if (offset === "NOT_FOUND") return;
-        await this.confirm(shard, taskId, { offset: Number(offset), mark: mark ?? "" }, true);
-      }),
-    );
+    const settled = taskIds.map(async (taskId) => {
+      const last = await this.#context.retry(shard, async () => {
+        const epoch = connections.writerEpoch(shard);
+        const [offset, mark] = list(await connections.write(shard, SCRIPTS.touch, [keys.task(taskId)], [])).map(text);
+        if (offset === "NOT_FOUND") return undefined;
+        await connections.confirmed(shard, epoch);
+        return { offset: Number(offset), mark: mark ?? "" };
+      });
+      if (last !== undefined) await this.#show(shard, taskId, last, true);
+    });
+    await Promise.all(settled);
+  }
+
+  async #show(shard: number, taskId: string, { offset, mark }: Position, tell: boolean): Promise<void> {
+    const { connections } = this.#context;
+    const keys = this.#context.keys(shard);
+    const args = [taskId, offset, mark, connections.publishCommand, keys.events(taskId), tell ? keys.inbox("") : ""];
+    await this.#context.retry(shard, () => connections.script(shard, SCRIPTS.confirm, [keys.task(taskId)], args));
   }
 }

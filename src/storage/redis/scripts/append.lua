@@ -4,14 +4,14 @@
 --       9 channel, 10 new state ('' where the status does not change), 11 its kind, 12 status time, 13 head, 14 history length,
 --       15 index row, 16 the state that the index keys were named after, 17 retention of the new kind,
 --       then kind, mark, bytes of each entry
--- Reply OK offset epoch time | FENCED | SEALED | PENDING | STALE | RETRY state (name the index keys after that state)
+-- Reply OK offset epoch time | AGAIN, the same: this batch was written before | FENCED | SEALED | PENDING | STALE | RETRY state (name the index keys after that state)
 local FIRST = 18
 local task = redis.call('HMGET', KEYS[1], 'tk', 'ep', 'kd', 'nx', 'mk', 'bm', 'bt', 'lc', 'ts', 'gn', 'by', 'co', 'st', 'ix')
 local token, epoch, kind, last, mark = task[1], task[2], task[3], task[4], task[5]
 if not epoch then return { 'FENCED' } end
 if task[6] == ARGV[FIRST + 1] then
   local offset, at, time = string.match(task[7], '(%S+) (%S+) (%S+)')
-  return { 'OK', offset, at, time }
+  return { 'AGAIN', offset, at, time }
 end
 if kind == 't' then return { 'SEALED' } end
 if token == '' or token ~= ARGV[3] or epoch ~= ARGV[2] then return { 'FENCED' } end

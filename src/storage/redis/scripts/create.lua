@@ -5,12 +5,12 @@
 --       9 history length, 10 index row, 11 retention of that kind, 12 token, 13 replica, 14 lease ms, 15 repeat mode, 16 window ms,
 --       17 task that key 11 is of, 18 dedupe key, 19 publish command for `wake`, 20 wake channel, 21 whether confirmation comes later,
 --       then kind, mark, bytes of each entry
--- Reply OK epoch time | REPEAT task offset | RETRY task (declare that task's key)
+-- Reply OK epoch time | AGAIN, the same: this task was created before | REPEAT task offset | RETRY task (declare that task's key)
 local FIRST = 22
 local known = redis.call('HGET', KEYS[1], 'cn')
 if known then
   local epoch, time = string.match(known, '(%S+) (%S+)')
-  return { 'OK', epoch, time }
+  return { 'AGAIN', epoch, time }
 end
 local now = clock()
 if ARGV[15] ~= '' then

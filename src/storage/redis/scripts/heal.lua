@@ -3,7 +3,7 @@
 -- ARGV  1 id, 2 epoch, 3 token, 4 consumed, 5 offset of the pending cancel, 6 state, 7 its kind, 8 status time, 9 head, 10 history length,
 --       11 index row, 12 the state that the index keys were named after, 13 retention of the kind, 14 publish command, 15 channel,
 --       then offset, mark, epoch, time, kind, bytes of each entry that the owner has, without a gap, the last one its position
--- Reply OK | DIVERGED | FENCED | SEALED | RETRY state
+-- Reply OK | AGAIN (nothing is missing) | DIVERGED | FENCED | SEALED | RETRY state
 local FIRST, STEP = 16, 6
 local task = redis.call('HMGET', KEYS[1], 'tk', 'ep', 'kd', 'nx', 'mk', 'lc', 'gn', 'by', 'co', 'st', 'ix')
 if not task[2] then return { 'FENCED' } end
@@ -13,7 +13,7 @@ local last = tonumber(task[4])
 local final = #ARGV - STEP + 1
 if last >= tonumber(ARGV[final]) then
   local at = redis.call('XRANGE', KEYS[2], ARGV[final] .. '-0', ARGV[final] .. '-0')
-  return { (#at > 0 and at[1][2][4] == ARGV[final + 1]) and 'OK' or 'DIVERGED' }
+  return { (#at > 0 and at[1][2][4] == ARGV[final + 1]) and 'AGAIN' or 'DIVERGED' }
 end
 local from = FIRST + (last - tonumber(ARGV[FIRST])) * STEP
 if from < FIRST or ARGV[from + 1] ~= task[5] then return { 'DIVERGED' } end

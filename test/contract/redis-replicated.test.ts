@@ -1,0 +1,28 @@
+/** The contract where an entry counts as stored when a replica has it, and where it does when it is on the disk. */
+import { after, before } from "node:test";
+import { storageContract } from "../../src/testing/index.ts";
+import { type RedisServer, redisServer } from "../redis/redis-server.ts";
+import { until } from "../redis/until.ts";
+import { redisStores } from "./redis-stores.ts";
+
+let master: RedisServer;
+let replica: RedisServer;
+
+before(async () => {
+  master = await redisServer({ appendonly: "always" });
+  replica = await redisServer({ args: ["--replicaof", "127.0.0.1", `${master.port}`] });
+  await until("the replica follows", 10_000, async () => String(await master.call("INFO", "replication")).includes("state=online"));
+});
+
+after(async () => {
+  await Promise.all([replica, master].map((server) => server[Symbol.asyncDispose]()));
+});
+
+storageContract(
+  "redis, replicated",
+  redisStores(() => master.url, { durability: "replicated" }),
+);
+storageContract(
+  "redis, fsync",
+  redisStores(() => master.url, { durability: "fsync" }),
+);
