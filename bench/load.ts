@@ -11,7 +11,8 @@ import type { Stats, Urls } from "./server-process.ts";
 export interface Order {
   readonly row: string;
   readonly binding: Binding;
-  readonly urls: Urls;
+  /** Of each replica. */
+  readonly urls: readonly Urls[];
   readonly quick: boolean;
 }
 
@@ -27,8 +28,8 @@ async function run({ row, binding, urls, quick }: Order): Promise<Readonly<Recor
     return await found.run({
       binding,
       quick,
-      open: (connections) => {
-        const driver = openDriver(binding, urls, connections);
+      open: (connections, replica = 0) => {
+        const driver = openDriver(binding, urls[replica % urls.length] as Urls, connections);
         drivers.push(driver);
         return driver;
       },

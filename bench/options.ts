@@ -3,11 +3,15 @@ import { parseArgs } from "node:util";
 import { type Binding, BINDINGS } from "./drivers/driver.ts";
 import { type Side, SIDES } from "./processes.ts";
 import { ROWS } from "./rows/index.ts";
-import type { Row } from "./rows/row.ts";
+import { type Row, type Store, STORES } from "./rows/row.ts";
+import { STORE_ROWS } from "./store/index.ts";
+import type { StoreRow } from "./store/store-row.ts";
 
 const USAGE = `npm run bench -- [options]
 
-  --rows a,b       of: ${ROWS.map(({ name }) => name).join(", ")}
+  --rows a,b       side by side with @a2a-js/sdk, of: ${ROWS.map(({ name }) => name).join(", ")};
+                   of the Redis store alone: ${STORE_ROWS.map(({ name }) => name).join(", ")}
+  --store name     where ours keeps its tasks, of: ${STORES.join(", ")} (default memory); the rows of the Redis store run with redis, or by name
   --bindings a,b   of: ${BINDINGS.join(", ")}
   --only side      of: ${SIDES.join(", ")}
   --rounds n       measurements of each side, interleaved; the median counts (default 3, with --quick 1)
@@ -16,6 +20,8 @@ const USAGE = `npm run bench -- [options]
 
 export interface BenchOptions {
   readonly rows: readonly Row[];
+  readonly storeRows: readonly StoreRow[];
+  readonly store: Store;
   readonly bindings: readonly Binding[];
   readonly sides: readonly Side[];
   readonly rounds: number;
@@ -39,6 +45,7 @@ function parse(args: readonly string[]): BenchOptions {
     args: [...args],
     options: {
       rows: { type: "string" },
+      store: { type: "string", default: "memory" },
       bindings: { type: "string" },
       only: { type: "string" },
       rounds: { type: "string" },
@@ -53,10 +60,15 @@ function parse(args: readonly string[]): BenchOptions {
   }
   const rounds = Number(values.rounds ?? (values.quick ? 1 : 3));
   if (!Number.isInteger(rounds) || rounds < 1 || rounds > 100) throw new Error(`--rounds: ${values.rounds} is no number from 1 to 100`);
-  const names = ROWS.map(({ name }) => name);
-  const chosen = pick("--rows", values.rows, names);
+  const [store] = pick("--store", values.store, STORES) as [Store];
+  const sideBySide = ROWS.map(({ name }) => name);
+  const ofStore = STORE_ROWS.map(({ name }) => name);
+  const named = values.rows ?? (store === "redis" ? [...sideBySide, ...ofStore] : sideBySide).join(",");
+  const chosen = pick("--rows", named, [...sideBySide, ...ofStore]);
   return {
     rows: ROWS.filter(({ name }) => chosen.includes(name)),
+    storeRows: STORE_ROWS.filter(({ name }) => chosen.includes(name)),
+    store,
     bindings: pick("--bindings", values.bindings, BINDINGS),
     sides: pick("--only", values.only, SIDES),
     rounds,

@@ -1,4 +1,4 @@
-/** Our server with the bench agent. */
+/** Our server with the bench agent, on the Redis whose URL is its argument, else on memory. */
 import { serve } from "../src/index.ts";
 import { agent } from "./bench-agent.ts";
 import { ready } from "./server-process.ts";
@@ -6,5 +6,14 @@ import { ready } from "./server-process.ts";
 const HOST = "127.0.0.1";
 
 // Room for as many tasks at once as the rows hold.
-const { ports } = await serve({ agent, host: HOST, httpPort: 0, grpcPort: 0, opsPort: 0, dedupe: { mode: "off" }, capacity: 10_000 });
+const { ports } = await serve({
+  agent,
+  host: HOST,
+  httpPort: 0,
+  grpcPort: 0,
+  opsPort: 0,
+  dedupe: { mode: "off" },
+  capacity: 10_000,
+  redis: { url: process.argv[2] },
+});
 ready({ grpc: `${HOST}:${ports.grpc}`, rest: `http://${HOST}:${ports.http}`, jsonrpc: `http://${HOST}:${ports.http}/jsonrpc` });

@@ -1,6 +1,7 @@
 /** The processes of a run: the two servers, and the one that makes the load. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
+import { basename } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { type Handler, link } from "./ipc.ts";
@@ -22,9 +23,19 @@ export interface ServerProcess extends AsyncDisposable {
   complaints(): string;
 }
 
-/** Starts a server and waits until it listens. `profileDir` gets its CPU profile when it ends. */
-export async function startServer(side: Side, profileDir?: string): Promise<ServerProcess> {
-  const { child, complaints, stop } = start(side === "ours" ? "our-server.ts" : "js-server.ts", profileDir);
+/** How a server is started. */
+export interface Launch {
+  /** Gets its CPU profile when it ends. */
+  readonly profileDir?: string | undefined;
+  /** Where ours keeps its tasks. Default: in itself. */
+  readonly redisUrl?: string | undefined;
+}
+
+const SERVERS = { ours: "our-server.ts", js: "js-server.ts", "bare-grpc": "store/bare-grpc-server.ts" } as const;
+
+/** Starts a server and waits until it listens. */
+export async function startServer(side: keyof typeof SERVERS, { profileDir, redisUrl }: Launch = {}): Promise<ServerProcess> {
+  const { child, complaints, stop } = start(SERVERS[side], profileDir, redisUrl === undefined ? [] : [redisUrl]);
   const call = link(child);
   try {
     return {
@@ -39,14 +50,18 @@ export async function startServer(side: Side, profileDir?: string): Promise<Serv
   }
 }
 
-/** The load process. Disposing ends it. */
+/** A process that does what it is asked to. Disposing ends it. */
 export interface LoadProcess extends AsyncDisposable {
   readonly call: <T>(name: string, params: object, timeoutMs: number) => Promise<T>;
 }
 
-/** Starts the load process; `handlers` answer what it asks. */
-export function startLoad(handlers: Readonly<Record<string, Handler>>, profileDir?: string): LoadProcess {
-  const { child, complaints, stop } = start("load.ts", profileDir);
+/** Starts a load process; `handlers` answer what it asks. */
+export function startLoad(
+  file: "load.ts" | "store/load.ts" | "store/appender.ts",
+  handlers: Readonly<Record<string, Handler>>,
+  profileDir?: string,
+): LoadProcess {
+  const { child, complaints, stop } = start(file, profileDir);
   const call = link(child, handlers);
   return {
     call: async <T>(name: string, params: object, timeoutMs: number) => {
@@ -55,7 +70,7 @@ export function startLoad(handlers: Readonly<Record<string, Handler>>, profileDi
       try {
         return await Promise.race([call<T>(name, params), late.promise]);
       } catch (error) {
-        throw new Error(`in the load process: ${complaints()}`, { cause: error });
+        throw new Error(`in ${file}: ${complaints()}`, { cause: error });
       } finally {
         clearTimeout(timer);
       }
@@ -64,8 +79,12 @@ export function startLoad(handlers: Readonly<Record<string, Handler>>, profileDi
   };
 }
 
-function start(file: string, profileDir: string | undefined): { child: ChildProcess; complaints: () => string; stop: () => Promise<void> } {
-  const child = fork(fileURLToPath(new URL(file, import.meta.url)), [], {
+function start(
+  file: string,
+  profileDir: string | undefined,
+  args: readonly string[] = [],
+): { child: ChildProcess; complaints: () => string; stop: () => Promise<void> } {
+  const child = fork(fileURLToPath(new URL(file, import.meta.url)), args, {
     execArgv: ["--expose-gc", ...(profileDir === undefined ? [] : profiling(file, profileDir))],
     env: { ...process.env, NODE_ENV: "production" },
     stdio: ["ignore", "pipe", "pipe", "ipc"],
@@ -86,7 +105,7 @@ function start(file: string, profileDir: string | undefined): { child: ChildProc
 }
 
 function profiling(file: string, dir: string): string[] {
-  return ["--cpu-prof", `--cpu-prof-dir=${dir}`, `--cpu-prof-name=${file}-${Date.now()}.cpuprofile`];
+  return ["--cpu-prof", `--cpu-prof-dir=${dir}`, `--cpu-prof-name=${basename(file)}-${process.hrtime.bigint()}.cpuprofile`];
 }
 
 async function readyLine(child: ChildProcess): Promise<Urls> {

@@ -2,8 +2,8 @@
 import type { Verdict } from "./judge.ts";
 import type { Aim, Sample } from "./rows/row.ts";
 
-const HEAD = ["", "binding", "ours", "js", "unit", "ratio", "aim", "reached", "CPU server+load: ours", "js"];
-const RIGHT = new Set(["ours", "js", "ratio"].map((name) => HEAD.indexOf(name)));
+const HEAD = ["", "binding", "ours", "baseline", "unit", "ratio", "aim", "reached", "CPU server+load: ours", "baseline"];
+const RIGHT = new Set(["ours", "baseline", "ratio"].map((name) => HEAD.indexOf(name)));
 
 /** A table with one line per verdict. */
 export function table(verdicts: readonly Verdict[]): string {
@@ -14,18 +14,18 @@ export function table(verdicts: readonly Verdict[]): string {
   return lines.map((line) => line.map(pad).join("  ").trimEnd()).join("\n");
 }
 
-function cells({ title, binding, ours, js, unit, ratio, aim, reached }: Verdict): string[] {
+function cells({ title, binding, ours, baseline, unit, ratio, aim, reached }: Verdict): string[] {
   return [
     title,
     binding,
     figure(ours?.value),
-    figure(js?.value),
+    figure(baseline?.value),
     unit,
     ratio === undefined ? "-" : `${ratio.toFixed(2)}x`,
     aim === undefined ? "" : AIM_TEXT[aim.kind](aim.value, unit),
     reached === undefined ? "" : reached ? "yes" : "NO",
     shares(ours),
-    shares(js),
+    shares(baseline),
   ];
 }
 
@@ -33,6 +33,7 @@ const AIM_TEXT: Readonly<Record<Aim["kind"], (value: number, unit: string) => st
   "ratio-at-least": (value) => `>= ${value}x`,
   "ratio-at-most": (value) => `<= ${value}x`,
   "at-most": (value, unit) => `<= ${value} ${unit}`,
+  "beyond-at-most": (value, unit) => `<= ${value} ${unit} more`,
 };
 
 function figure(value: number | undefined): string {

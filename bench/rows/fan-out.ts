@@ -9,6 +9,7 @@ const STREAMS_PER_CONNECTION = 50;
 
 export const fanOut: Row = {
   name: "fan-out",
+  replicas: 2,
   metrics: [
     {
       key: "rate",
@@ -19,15 +20,16 @@ export const fanOut: Row = {
   ],
   async run(context) {
     const streams = context.quick ? 50 : STREAMS;
-    const driver = context.open(Math.ceil(streams / STREAMS_PER_CONNECTION));
-    await deliver(context, driver, { streams, events: 20, delay: 0 });
-    const { delivered, cost } = await deliver(context, driver, { streams, events: context.quick ? 50 : 300, delay: 0 });
+    const drivers = openBoth(context, streams);
+    await deliver(context, drivers, { streams, events: 20, delay: 0 });
+    const { delivered, cost } = await deliver(context, drivers, { streams, events: context.quick ? 50 : 300, delay: 0 });
     return { rate: sample(delivered / cost.seconds, cost) };
   },
 };
 
 export const paced: Row = {
   name: "paced",
+  replicas: 2,
   metrics: [
     {
       key: "cpu",
@@ -40,9 +42,9 @@ export const paced: Row = {
   async run(context) {
     const streams = context.quick ? 50 : STREAMS;
     const events = context.quick ? 50 : 400;
-    const driver = context.open(Math.ceil(streams / STREAMS_PER_CONNECTION));
-    await deliver(context, driver, { streams, events: context.quick ? 10 : 50, delay: 10 });
-    const { delivered, cost } = await deliver(context, driver, { streams, events, delay: 10 });
+    const drivers = openBoth(context, streams);
+    await deliver(context, drivers, { streams, events: context.quick ? 10 : 50, delay: 10 });
+    const { delivered, cost } = await deliver(context, drivers, { streams, events, delay: 10 });
     return { cpu: sample(cost.serverCpu / delivered, cost), pace: sample(events / cost.seconds, cost) };
   },
 };
@@ -59,14 +61,23 @@ interface Shape {
   readonly delay: number;
 }
 
+/** Half of the streams go to the replica that runs the task, half to the other one. */
+type Drivers = readonly [Driver, Driver];
+
+function openBoth({ open }: RowContext, streams: number): Drivers {
+  const connections = Math.ceil(streams / 2 / STREAMS_PER_CONNECTION);
+  return [open(connections, 0), open(connections, 1)];
+}
+
 /** Opens all streams while the agent waits, then lets it emit; every event must reach every stream. */
-async function deliver(context: RowContext, driver: Driver, { streams, events, delay }: Shape): Promise<Delivery> {
+async function deliver(context: RowContext, [driver, other]: Drivers, { streams, events, delay }: Shape): Promise<Delivery> {
   const start = context.quick ? 400 : 2_000;
   let begun: bigint | undefined;
   const task = await beginTask(driver, `events=${events} bytes=100 kind=artifact start=${start} delay=${delay}`, (frame, index) => {
     if (index === 2) begun = madeAt(frame);
   });
-  const subscribed = await subscribeMany(driver, task.id, streams - 1);
+  const here = streams / 2;
+  const subscribed = (await Promise.all([subscribeMany(driver, task.id, here - 1), subscribeMany(other, task.id, here)])).flat();
 
   const { serverCpu, loadCpu } = await context.measure(async () => {
     // The first frames must all be in before the first event: a later one would carry events inside its Task.

@@ -7,6 +7,8 @@ export interface Row {
   readonly metrics: readonly Metric[];
   /** Whether each measurement needs a server that has served nothing before. Default false. */
   readonly fresh?: boolean;
+  /** Replicas of ours that share the load where they share a store. Default 1. */
+  readonly replicas?: number;
   /** Measures once and answers a sample per metric key. */
   run(context: RowContext): Promise<Readonly<Record<string, Sample>>>;
 }
@@ -16,14 +18,19 @@ export interface Metric {
   readonly title: string;
   readonly unit: string;
   /** What ours is to reach; undefined where the figure only explains another. */
-  aim?(binding: Binding): Aim | undefined;
+  aim?(binding: Binding, store: Store): Aim | undefined;
 }
 
-/** At least or at most so many times the figure of js, or at most this figure. */
+/** Where ours keeps its tasks; the other side keeps them in its own memory. */
+export const STORES = ["memory", "redis"] as const;
+export type Store = (typeof STORES)[number];
+
+/** At least or at most so many times the figure of the baseline, at most this figure, or at most so much more than the baseline. */
 export type Aim =
   | { readonly kind: "ratio-at-least"; readonly value: number }
   | { readonly kind: "ratio-at-most"; readonly value: number }
-  | { readonly kind: "at-most"; readonly value: number };
+  | { readonly kind: "at-most"; readonly value: number }
+  | { readonly kind: "beyond-at-most"; readonly value: number };
 
 /** One figure, with the share of a core that each process took meanwhile. A load process near 1 is itself the limit. */
 export interface Sample {
@@ -36,9 +43,9 @@ export interface RowContext {
   readonly binding: Binding;
   /** Whether to do the least that shows that the row works. */
   readonly quick: boolean;
-  /** Opens connections, closed when the row ends. gRPC spreads calls over `connections`. */
-  readonly open: (connections: number) => Driver;
-  /** Memory and CPU of the server. */
+  /** Opens connections, closed when the row ends. gRPC spreads calls over `connections`. Where there is one replica it is every one. */
+  readonly open: (connections: number, replica?: number) => Driver;
+  /** Memory and CPU of the server, all its replicas together. */
   readonly stats: (gc: boolean) => Promise<Stats>;
   /** Runs `work` and says how long it took and what both processes spent. */
   readonly measure: <T>(work: () => Promise<T>) => Promise<Measured<T>>;

@@ -12,9 +12,15 @@ export const shortSends: Row = {
       key: "many",
       title: "short sends, 32 at once",
       unit: "sends/s",
-      aim: (binding) => ({ kind: "ratio-at-least", value: binding === "grpc" ? 1.6 : 2 }),
+      aim: (binding, store) => ({ kind: "ratio-at-least", value: binding !== "grpc" ? 2 : store === "redis" ? 1.4 : 1.6 }),
     },
-    { key: "one", title: "short sends, one at a time", unit: "sends/s", aim: () => ({ kind: "ratio-at-least", value: 1 }) },
+    {
+      key: "one",
+      title: "short sends, one at a time",
+      unit: "sends/s",
+      // Alone, each send waits for several round trips to a store that the other side does not have.
+      aim: (_, store) => (store === "memory" ? { kind: "ratio-at-least", value: 1 } : undefined),
+    },
   ],
   async run({ open, measure, quick }) {
     const driver = open(4);
