@@ -1,7 +1,6 @@
 /** Options from a file, the environment and flags; the later wins, and every error names where the value came from. */
 import { readFile } from "node:fs/promises";
-import type { z } from "zod";
-import { OptionsError, optionsSchema, resolveOptions, type ServerOptions } from "../server/options.ts";
+import { describedOptions, OptionsError, optionsSchema, resolveOptions, type ServerOptions } from "../server/options.ts";
 
 /** One option as the command line knows it. */
 export interface KnownOption {
@@ -14,19 +13,7 @@ export interface KnownOption {
 
 /** Every option of the schema, nested ones by their own flag. */
 export function knownOptions(): readonly KnownOption[] {
-  return Object.entries(optionsSchema.shape).flatMap(([key, schema]): KnownOption[] => {
-    const description = schema.description ?? "";
-    const inner = membersOf(schema);
-    if (inner === undefined) return [known([key], description)];
-    return Object.entries(inner).map(([name, member]) => known([key, name], member.description ?? description));
-  });
-}
-
-/** The members of an option that is an object of its own. */
-function membersOf(schema: z.ZodType): Readonly<Record<string, z.ZodType>> | undefined {
-  const { innerType, shape } = schema.def as { innerType?: z.ZodType; shape?: Readonly<Record<string, z.ZodType>> };
-  if (shape !== undefined) return shape;
-  return schema.type === "prefault" && innerType !== undefined ? membersOf(innerType) : undefined;
+  return describedOptions().map(({ path, description }) => known(path, description));
 }
 
 function known(path: readonly string[], description: string): KnownOption {

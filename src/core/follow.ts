@@ -1,4 +1,5 @@
 /** Snapshot and tail: the only way a task is streamed. */
+import { untilAnswered } from "./retrying.ts";
 import { isTerminal, stateAfter, stateOf } from "./task.ts";
 import type { TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { Snapshot } from "./fold.ts";
@@ -164,6 +165,11 @@ export class Follower<T> implements AsyncIterableIterator<T>, OpenStream {
 
   async #again(): Promise<void> {
     this.#tail = undefined;
-    this.#first = await this.#options.snapshots.read(this.#options.taskId);
+    const { snapshots, taskId } = this.#options;
+    // A stream waits while the store is away.
+    this.#first = await untilAnswered(
+      () => snapshots.read(taskId),
+      () => this.#done,
+    );
   }
 }

@@ -91,7 +91,9 @@ export const optionsSchema = z.strictObject({
   leaseMs: positive.default(15_000).describe("How long a lease lasts without renewal."),
   renewMs: interval.default(5000).describe("Time between two renewals."),
   sweepMs: interval.default(500).describe("Time between two looks for expired leases and for tasks that wait."),
-  healWindowMs: ms.default(10_000).describe("How long an owner keeps what it appended to Redis, to write it again where a failover lost it."),
+  healWindowMs: ms
+    .default(10_000)
+    .describe("How long an owner keeps what it appended to Redis, to write it again where a failover lost it."),
   keepaliveMs: interval.default(15_000).describe("Time between two SSE comments or HTTP/2 PINGs on a quiet stream."),
   keepaliveTimeoutMs: interval.default(20_000).describe("How long the answer to an HTTP/2 PING may take."),
   stalledStreamMs: interval.default(60_000).describe("A stream whose reader takes nothing for this long is ended."),
@@ -106,6 +108,23 @@ export const optionsSchema = z.strictObject({
 export type ServerOptions = z.output<typeof optionsSchema>;
 /** Options as they are given: everything may be left out. */
 export type ServerOptionsInput = z.input<typeof optionsSchema>;
+
+/** Path and description of every option, those of nested objects one by one. */
+export function describedOptions(): readonly { readonly path: readonly string[]; readonly description: string }[] {
+  return Object.entries(optionsSchema.shape).flatMap(([key, schema]) => {
+    const description = schema.description ?? "";
+    const members = membersOf(schema);
+    if (members === undefined) return [{ path: [key], description }];
+    return Object.entries(members).map(([name, member]) => ({ path: [key, name], description: member.description ?? description }));
+  });
+}
+
+/** The members of an option that is an object of its own. */
+function membersOf(schema: z.ZodType): Readonly<Record<string, z.ZodType>> | undefined {
+  const { innerType, shape } = schema.def as { innerType?: z.ZodType; shape?: Readonly<Record<string, z.ZodType>> };
+  if (shape !== undefined) return shape;
+  return schema.type === "prefault" && innerType !== undefined ? membersOf(innerType) : undefined;
+}
 
 /** An option that is wrong; the message names each. */
 export class OptionsError extends Error {

@@ -23,7 +23,7 @@ import { abandonTask } from "../service/cancel-task.ts";
 import { nameInterfaces, publicCard } from "../service/agent-card.ts";
 import { callDrained, streamDrained, Streams } from "../service/streams.ts";
 import { MemoryStorage } from "../storage/memory/memory-storage.ts";
-import { pause } from "../worker/pause.ts";
+import { pause } from "../core/pause.ts";
 import { Worker } from "../worker/worker.ts";
 import { opsServer } from "./ops.ts";
 import { OptionsError, resolveOptions, type ServerOptions, type ServerOptionsInput } from "./options.ts";

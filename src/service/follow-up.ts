@@ -38,7 +38,11 @@ export class FollowUps {
       const lease = place && { token: place.token, replica: place.replica };
       try {
         const request = { taskId, entry, what: "message", repeat, after: position, working, canceled: undefined, lease } as const;
-        const reply = await worker.using(place, () => this.#command(request), () => this.#late(request));
+        const reply = await worker.using(
+          place,
+          () => this.#command(request),
+          () => this.#late(request),
+        );
         if (reply.is === "repeat") return { repeat: reply.repeat };
         if (reply.lease === undefined && !reply.owned) worker.wake();
         return { first: await snapshots.upTo(taskId, reply.offset) };

@@ -9,7 +9,7 @@ import type { Batch, Lease, Storage } from "../core/storage.ts";
 import { isTerminal, stateAfter, stateOf } from "../core/task.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import { lostEntries, type RecentEntries } from "./recent-entries.ts";
-import { untilAnswered } from "./retrying.ts";
+import { untilAnswered } from "../core/retrying.ts";
 
 /** Entries and bytes of one batch; what comes while it is in flight goes into the next. */
 const BATCH_ENTRIES = 256;

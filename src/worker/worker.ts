@@ -5,8 +5,8 @@ import { type Entry, newMark } from "../core/log-entry.ts";
 import type { Hint, Lease, LeaseRequest, Taken } from "../core/storage.ts";
 import type { LeaseContext, LeaseStart } from "./lease-context.ts";
 import { LeasedTask } from "./leased-task.ts";
-import { pause } from "./pause.ts";
-import { untilAnswered } from "./retrying.ts";
+import { pause } from "../core/pause.ts";
+import { untilAnswered } from "../core/retrying.ts";
 
 /** Most tasks of one `take`. */
 const TAKE_LIMIT = 32;
@@ -66,10 +66,21 @@ export class Worker {
   start(): void {
     const { storage, options } = this.#init;
     this.#ear = storage.listen(options.replica, (hint) => this.#hear(hint));
-    this.#timers.push(setInterval(() => void this.#guard("renew", () => this.#renew()), options.renewMs));
-    this.#timers.push(setInterval(() => void this.#guard("sweep", () => this.#sweep()), options.sweepMs));
-    for (const timer of this.#timers) timer.unref();
+    this.#every(options.renewMs, "renew", () => this.#renew());
+    this.#every(options.sweepMs, "sweep", () => this.#sweep());
     this.wake();
+  }
+
+  /** Repeats a step; one that takes longer than its time is not begun a second time meanwhile. */
+  #every(ms: number, what: string, step: () => Promise<void>): void {
+    let running: Promise<void> | undefined;
+    const timer = setInterval(() => {
+      running ??= this.#guard(what, step).finally(() => {
+        running = undefined;
+      });
+    }, ms);
+    timer.unref();
+    this.#timers.push(timer);
   }
 
   /** A place for a turn on this replica, where it has one; without it the task waits in `ready`. Dispose it when the send is over. */

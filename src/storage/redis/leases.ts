@@ -100,7 +100,14 @@ export class Leases {
         .toSorted((a, b) => a.since - b.since)
         .slice(0, wanted);
       const byShard = Map.groupBy(oldest, ({ shard }) => shard);
-      const steps = [...byShard].map(([shard, ones]) => this.#take(shard, request, ones.map(({ id }) => id), "more"));
+      const steps = [...byShard].map(([shard, ones]) =>
+        this.#take(
+          shard,
+          request,
+          ones.map(({ id }) => id),
+          "more",
+        ),
+      );
       const got = (await Promise.all(steps)).flat();
       taken.push(...got);
       // Another replica was quicker: look for what it has left.

@@ -8,7 +8,7 @@ import { bytes, list, state, text } from "./replies.ts";
 
 /** A row of an index and where its task lies. */
 interface Found extends ListCursor {
-  readonly keys: ShardKeys;
+  readonly shard: number;
 }
 
 /** Reads pages. */
@@ -43,14 +43,15 @@ export class TaskIndex {
       ["ZREVRANGEBYLEX", index, below, from, "LIMIT", 0, limit + 1],
     ];
     const [count, rows] = await this.#context.retry(keys.shard, () => this.#context.connections.many(keys.shard, calls));
-    return { count: Number(count), rows: list(rows).map((row) => ({ ...parseIndexRow(text(row)), keys })) };
+    return { count: Number(count), rows: list(rows).map((row) => ({ shard: keys.shard, ...parseIndexRow(text(row)) })) };
   }
 
   async #heads(found: readonly Found[]): Promise<ListRow[]> {
-    const byShard = [...Map.groupBy(found, ({ keys }) => keys)];
+    const byShard = [...Map.groupBy(found, ({ shard }) => shard)];
     const heads = new Map<string, ListRow>();
     await Promise.all(
-      byShard.map(async ([keys, rows]) => {
+      byShard.map(async ([shard, rows]) => {
+        const keys = this.#context.keys(shard);
         const calls = rows.map(({ id }): Call => ["HMGET", keys.task(id), "st", "ts", "hd", "hl"]);
         const replies = await this.#context.retry(keys.shard, () => this.#context.connections.many(keys.shard, calls));
         for (const [at, reply] of replies.entries()) {

@@ -32,12 +32,17 @@ redis.call('HSET', KEYS[1], 'nx', offset, 'mk', mark, 'gn', generation, 'by', to
 if tonumber(ARGV[4]) > tonumber(task[9]) then redis.call('HSET', KEYS[1], 'co', ARGV[4], 'bg', 1, 'at', 1) end
 redis.call('HSET', KEYS[1], 'st', ARGV[6], 'kd', ARGV[7], 'ts', ARGV[8], 'hd', ARGV[9], 'hl', ARGV[10], 'ix', ARGV[11])
 reindex(6, task[11], ARGV[11])
-if ARGV[7] == 'i' then
-  redis.call('HSET', KEYS[1], 'bg', 0, 'at', 0)
-  redis.call('ZADD', KEYS[5], now + ARGV[13], ARGV[1])
-else
+if ARGV[7] == 'i' then redis.call('HSET', KEYS[1], 'bg', 0, 'at', 0) end
+if ARGV[7] == 't' then
+  redis.call('HSET', KEYS[1], 'tk', '', 'rp', '')
+  redis.call('ZREM', KEYS[3], ARGV[1])
+  redis.call('ZREM', KEYS[4], ARGV[1])
+end
+if ARGV[7] == 'r' then
   redis.call('ZREM', KEYS[5], ARGV[1])
+else
+  redis.call('ZADD', KEYS[5], now + ARGV[13], ARGV[1])
 end
 -- Readers that have them already pass them over, the others fetch them.
-publish(ARGV[14], ARGV[15], before, offset .. '.' .. mark, false, task[2], now, {}, total - size)
+publish(ARGV[14], ARGV[15], before, offset .. '.' .. mark, ARGV[7] == 't', task[2], now, {}, total - size)
 return { 'OK' }

@@ -1,5 +1,5 @@
 /** Waiting for a store that is away: every operation may be repeated. */
-import { isAway } from "../core/errors.ts";
+import { isAway } from "./errors.ts";
 import { pause } from "./pause.ts";
 
 /** Waits between two attempts. */
