@@ -1,7 +1,7 @@
 /** Calls by grpc-js and the generated schemas. */
 import { type DescMethod, fromBinary, fromJson, type JsonObject, type JsonValue, toBinary, toJson } from "@bufbuild/protobuf";
 import { anyUnpack } from "@bufbuild/protobuf/wkt";
-import { Client, type ClientReadableStream, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
+import { type ChannelOptions, Client, type ClientReadableStream, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { BadRequestSchema, ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.ts";
 import { StatusSchema } from "../../../gen/google/rpc/status_pb.ts";
 import { A2AService, type StreamResponse } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
@@ -28,8 +28,8 @@ export class GrpcCaller implements Caller {
   readonly binding = "grpc";
   readonly #client: Client;
 
-  constructor(port: number) {
-    this.#client = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), { "grpc.max_receive_message_length": -1 });
+  constructor(port: number, options: ChannelOptions = {}) {
+    this.#client = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), { "grpc.max_receive_message_length": -1, ...options });
   }
 
   unary(method: string, request: JsonObject = {}, options: GrpcOptions = {}): Promise<Reply> {

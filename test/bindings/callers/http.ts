@@ -21,14 +21,23 @@ export interface HttpReply {
   readonly text: string;
 }
 
+/** How a caller uses its connections. */
+export interface HttpClientOptions {
+  readonly maxSockets?: number;
+  /** A connection on which nothing comes for this long is given up. Default: never. */
+  readonly idleMs?: number;
+}
+
 /** The connections of one caller. */
 export class HttpClient {
   readonly #port: number;
   readonly #agent: Agent;
+  readonly #idleMs: number;
 
-  constructor(port: number, { maxSockets = Infinity } = {}) {
+  constructor(port: number, { maxSockets = Infinity, idleMs = 0 }: HttpClientOptions = {}) {
     this.#port = port;
     this.#agent = new Agent({ keepAlive: true, maxSockets });
+    this.#idleMs = idleMs;
   }
 
   /** Sends a request; resolves with the head of its reply. */
@@ -36,6 +45,7 @@ export class HttpClient {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     const request = httpRequest({ host: "127.0.0.1", port: this.#port, agent: this.#agent, method, path: target });
     for (const [name, value] of headers) request.appendHeader(name, value);
+    if (this.#idleMs > 0) request.setTimeout(this.#idleMs, () => request.destroy(new Error("nothing came any more")));
     // Whoever reads the response sees its errors; a stream that was left is read by nobody.
     request.once("response", (response) => resolve(response.on("error", () => undefined))).on("error", reject);
     // Without an error of its own: node:http may have handed the socket back already, where nobody listens.

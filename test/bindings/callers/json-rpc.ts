@@ -13,15 +13,15 @@ import {
   requestHeaders,
   type Stream,
 } from "./caller.ts";
-import { HttpClient, type HttpRequest, sseStream } from "./http.ts";
+import { HttpClient, type HttpClientOptions, type HttpRequest, sseStream } from "./http.ts";
 
 export class JsonRpcCaller implements Caller {
   readonly binding = "json-rpc";
   readonly http: HttpClient;
   #calls = 0;
 
-  constructor(port: number) {
-    this.http = new HttpClient(port);
+  constructor(port: number, options: HttpClientOptions = {}) {
+    this.http = new HttpClient(port, options);
   }
 
   async unary(method: string, request: JsonObject = {}, options: CallOptions = {}): Promise<Reply> {

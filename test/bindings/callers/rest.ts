@@ -12,7 +12,7 @@ import {
   requestHeaders,
   type Stream,
 } from "./caller.ts";
-import { HttpClient, type HttpRequest, sseStream } from "./http.ts";
+import { HttpClient, type HttpClientOptions, type HttpRequest, sseStream } from "./http.ts";
 
 type Route = readonly [method: string, path: string];
 
@@ -33,14 +33,20 @@ const ROUTES: Readonly<Record<string, Route>> = {
 /** How SubscribeToTask is called: the proto says GET, the prose POST (C-01). */
 export type SubscribeVerb = "GET" | "POST";
 
+/** Where the routes are, and how connections are used. */
+interface RestOptions extends HttpClientOptions {
+  readonly prefix?: string;
+  readonly subscribe?: SubscribeVerb;
+}
+
 export class RestCaller implements Caller {
   readonly binding = "rest";
   readonly http: HttpClient;
   readonly #prefix: string;
   readonly #subscribe: SubscribeVerb;
 
-  constructor(port: number, { prefix = "", subscribe = "POST" }: { readonly prefix?: string; readonly subscribe?: SubscribeVerb } = {}) {
-    this.http = new HttpClient(port);
+  constructor(port: number, { prefix = "", subscribe = "POST", ...http }: RestOptions = {}) {
+    this.http = new HttpClient(port, http);
     this.#prefix = prefix;
     this.#subscribe = subscribe;
   }

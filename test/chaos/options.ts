@@ -1,0 +1,58 @@
+/** What a chaos run is asked for on its command line. */
+import { parseArgs } from "node:util";
+
+/** Stores that a run knows. */
+export const STORES = ["memory", "single", "sentinel", "cluster"] as const;
+const DURABILITIES = ["local", "replicated", "fsync"] as const;
+
+/** A run. */
+export interface ChaosOptions {
+  /** How long tasks are begun and faults brought about. */
+  readonly minutes: number;
+  readonly seed: string;
+  readonly replicas: number;
+  readonly store: (typeof STORES)[number];
+  readonly durability: (typeof DURABILITIES)[number];
+  /** New tasks in a second, on the average. */
+  readonly tasksPerSecond: number;
+  /** Seconds between two faults, on the average. */
+  readonly faultEverySeconds: number;
+  /** Kinds of faults to bring about; all that there are where none is named. */
+  readonly faults: readonly string[];
+}
+
+export const USAGE = `usage: npm run chaos -- [--minutes 10] [--seed 1] [--replicas 4] [--store ${STORES.join("|")}]
+  [--redis-durability ${DURABILITIES.join("|")}] [--tasks-per-second 3] [--fault-every 2.4] [--faults kill,freeze,…]
+`;
+
+/** Reads the command line. Throws where it is wrong. */
+export function readOptions(args: readonly string[]): ChaosOptions {
+  const text = { type: "string" } as const;
+  const names = ["minutes", "seed", "replicas", "store", "redis-durability", "tasks-per-second", "fault-every", "faults"] as const;
+  const options = Object.fromEntries(names.map((name) => [name, text]));
+  const { values } = parseArgs({ args: [...args], options }) as { values: Partial<Record<(typeof names)[number], string>> };
+  const store = oneOf("store", STORES, values.store ?? "single");
+  const usual = store === "sentinel" || store === "cluster" ? "replicated" : "local";
+  return {
+    minutes: positive("minutes", values.minutes ?? "10"),
+    seed: values.seed ?? "1",
+    replicas: positive("replicas", values.replicas ?? "4"),
+    store,
+    durability: oneOf("redis-durability", DURABILITIES, values["redis-durability"] ?? usual),
+    tasksPerSecond: positive("tasks-per-second", values["tasks-per-second"] ?? "3"),
+    faultEverySeconds: positive("fault-every", values["fault-every"] ?? "2.4"),
+    faults: values.faults?.split(",") ?? [],
+  };
+}
+
+function positive(name: string, text: string): number {
+  const value = Number(text);
+  if (!(value > 0)) throw new TypeError(`--${name} must be a number above 0, not ${text}`);
+  return value;
+}
+
+function oneOf<T extends string>(name: string, known: readonly T[], text: string): T {
+  const found = known.find((one) => one === text);
+  if (found === undefined) throw new TypeError(`--${name} must be one of ${known.join(", ")}, not ${text}`);
+  return found;
+}

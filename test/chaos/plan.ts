@@ -1,0 +1,43 @@
+/** The faults of a run, drawn before it begins. */
+import type { Random } from "./random.ts";
+
+/** What can happen to a replica or to its way to the store. */
+export const REPLICA_FAULTS = ["kill", "freeze", "drain"] as const;
+export const LINK_FAULTS = ["cut", "block", "delay", "half-open", "drop reply"] as const;
+
+/** How often each comes in one deck; what is not named comes once. */
+const WEIGHTS: Readonly<Record<string, number>> = {
+  kill: 3,
+  freeze: 3,
+  drain: 3,
+  cut: 3,
+  "drop reply": 4,
+  block: 2,
+  delay: 2,
+  "half-open": 2,
+};
+
+/** One fault. */
+export interface PlannedFault {
+  /** Milliseconds after the run's begin. */
+  readonly at: number;
+  readonly kind: string;
+  /** Names the fault's own chance: whom it hits, how long it lasts. */
+  readonly name: string;
+}
+
+/**
+ * Faults from the beginning of the run to a little before its end, `everyMs` apart on the average. They are dealt from decks that hold every
+ * kind, so that none is missing from a run of some length.
+ */
+export function planFaults(random: Random, kinds: readonly string[], durationMs: number, everyMs: number): PlannedFault[] {
+  const cards = kinds.flatMap((kind) => Array.from({ length: WEIGHTS[kind] ?? 1 }, () => kind));
+  if (cards.length === 0) return [];
+  const plan: PlannedFault[] = [];
+  let deck: string[] = [];
+  for (let at = random.wait(everyMs); at < durationMs; at += random.wait(everyMs)) {
+    if (deck.length === 0) deck = random.shuffled(cards);
+    plan.push({ at, kind: deck.pop() as string, name: `fault ${plan.length}` });
+  }
+  return plan;
+}

@@ -1,0 +1,116 @@
+/** A replica as a process of its own, behind a proxy of its own where there is one Redis server. */
+import { appendFileSync } from "node:fs";
+import { join } from "node:path";
+import { type ServerProcess, startServer } from "../e2e/server-process.ts";
+import { TcpProxy } from "../redis/tcp-proxy.ts";
+import { GIVEN_FILE, RESUMABLE } from "./agent.ts";
+import type { Random } from "./random.ts";
+import type { Replica, StartReplica, StoreLink } from "./fleet.ts";
+import { PREFIX } from "./redis-logs.ts";
+import type { RedisStore } from "./redis-stores.ts";
+import { SERVE_OPTIONS } from "./serve-options.ts";
+
+/** What the replicas of a run share. */
+export interface ProcessInit {
+  readonly store: RedisStore;
+  readonly durability: string;
+  /** Where their stderr and the agents' notes go. */
+  readonly dir: string;
+  readonly random: Random;
+}
+
+/** Every fourth is an older version of the agent, that cannot resume. */
+const OLD_VERSION = 0.25;
+
+/** A reply is dropped only where somebody writes; after this long nobody did. */
+const DROP_MS = 3000;
+
+/** Starts replicas as processes. */
+export function processReplicas(init: ProcessInit): StartReplica {
+  return async (place, generation) => {
+    const name = `replica-${place}-${generation}`;
+    const { store, durability, dir, random } = init;
+    const proxy = store.port === undefined ? undefined : await TcpProxy.open({ port: store.port });
+    const flags = { ...SERVE_OPTIONS, replica: name, redisUrl: proxy?.url ?? store.url, redisPrefix: PREFIX, redisDurability: durability };
+    const args = Object.entries(flags).flatMap(([key, value]) => [
+      `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`,
+      `${value}`,
+    ]);
+    const resumable = !random.fork(name).chance(OLD_VERSION);
+    const env = { [GIVEN_FILE]: join(dir, "given.jsonl"), [RESUMABLE]: `${resumable}` };
+    try {
+      const server = await startServer(["test/chaos/agent.ts", "--log", "warn", ...args], env);
+      return new ProcessReplica(name, server, proxy, join(dir, `${name}.stderr`));
+    } catch (error) {
+      await proxy?.[Symbol.asyncDispose]();
+      appendFileSync(join(dir, `${name}.stderr`), String(error));
+      throw error;
+    }
+  };
+}
+
+class ProcessReplica implements Replica {
+  readonly endpoint: Replica["endpoint"];
+  readonly gone: Promise<string | undefined>;
+  readonly link?: StoreLink;
+  readonly #server: ServerProcess;
+  #meant = false;
+
+  constructor(name: string, server: ServerProcess, proxy: TcpProxy | undefined, stderr: string) {
+    this.#server = server;
+    const { grpc, http } = server.ports;
+    this.endpoint = { replica: name, grpc, http };
+    if (proxy !== undefined) this.link = linkOf(proxy);
+    appendFileSync(stderr, server.process.stderr);
+    server.process.child.stderr?.on("data", (text: string) => appendFileSync(stderr, text));
+    this.gone = server.process.exited.then(async ({ code, signal }) => {
+      await proxy?.[Symbol.asyncDispose]();
+      return this.#meant && (code === 0 || signal === "SIGKILL") ? undefined : `ended by itself: exit code ${code}, signal ${signal}`;
+    });
+  }
+
+  /** Its process. */
+  get pid(): number | undefined {
+    return this.#server.process.child.pid;
+  }
+
+  async kill(): Promise<void> {
+    this.#meant = true;
+    this.#server.process.signal("SIGKILL");
+    await this.gone;
+  }
+
+  drain(): void {
+    this.#meant = true;
+    this.#server.process.signal("SIGTERM");
+  }
+
+  freeze(): void {
+    this.#server.process.signal("SIGSTOP");
+  }
+
+  thaw(): void {
+    this.#server.process.signal("SIGCONT");
+  }
+}
+
+function linkOf(proxy: TcpProxy): StoreLink {
+  return {
+    cut: () => proxy.cut(),
+    block: () => {
+      proxy.refuse();
+      proxy.cut();
+    },
+    delay: (ms) => proxy.delay(ms),
+    swallow: () => proxy.halfOpen(),
+    dropReply: async () => {
+      // Scripts are what writes; a subscriber's connection has none.
+      const dropped = proxy.dropNextReply({ match: (request) => request.includes("EVALSHA") || request.includes("evalsha") });
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const late = setTimeout(resolve, DROP_MS);
+      await Promise.race([dropped.catch(() => undefined), promise]);
+      clearTimeout(late);
+    },
+    heal: () => proxy.heal(),
+  };
+}

@@ -1,0 +1,118 @@
+/** The figures of a run, what was found, and the last line that says it all. */
+import { toJsonString } from "@bufbuild/protobuf";
+import { StreamResponseSchema, TaskSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { CommandSchema } from "../../gen/throughline/v1/log_pb.ts";
+import { type Entry, formatPosition } from "../../src/core/log-entry.ts";
+import { checkRun, type TaskEnd } from "./check-run.ts";
+import { textIn } from "./check-log.ts";
+import type { Finding, FindingKind } from "./finding.ts";
+import type { Followed } from "./follower.ts";
+import { measure, quantile } from "./latency.ts";
+import type { ChaosOptions } from "./options.ts";
+import type { ChaosRun } from "./run.ts";
+
+/** Of each kind of finding so many are printed; all are in the file. */
+const SHOWN = 20;
+const LINE = 300;
+
+/** A run and its judgement. */
+export interface Report {
+  readonly lines: readonly string[];
+  readonly ok: boolean;
+}
+
+/** Judges a run. */
+export function report(options: ChaosOptions, run: ChaosRun): Report {
+  const verdict = checkRun(run.end);
+  const logs = new Map(run.end.tasks.map((task) => [task.taskId, task.entries]));
+  const latency = measure(run.followers, (taskId) => logs.get(taskId) ?? []);
+  const found = [...verdict.found, ...latency.hangs];
+  const { tasks, lossy } = run.end;
+  const events = tasks.reduce((count, { entries }) => count + entries.filter(({ kind }) => kind === "event").length, 0);
+  const visits = run.followers.flatMap((follower) => follower.visits);
+  const frames = run.followers.reduce((count, follower) => count + follower.frames.length, 0);
+  const given = run.bed.given();
+  const resumed = given.filter((one) => one.resumed).length;
+  const ends = tasks.map(({ entries }) => endText(entries));
+  const failed = ends.filter((text) => /the task did not finish/.test(text)).length;
+  const ms = (share: number): string => `${quantile(latency.delivered, share)} ms`;
+  const lines = [
+    `tasks ${tasks.length} (${countsOf(tasks.map(({ ledger }) => ledger?.shape ?? "unknown"))})`,
+    `events ${events}, seen ${frames} times by ${run.followers.length} followers`,
+    `faults ${run.faults.length} (${countsOf(run.faults.map(({ kind }) => kind))}), ${run.skipped} for which nobody was free`,
+    `replicas started ${run.bed.fleet.started}`,
+    `reconnects ${visits.length - run.followers.length} (by position ${visits.filter(({ from }) => from !== undefined).length})`,
+    `takeovers ${resumed + failed} (run again ${resumed}, ended as not resumable ${failed})`,
+    `fenced ${run.bed.said("the lease is lost")} owners`,
+    `sends repeated ${run.ledger.repeated}, calls made again ${run.again}`,
+    `stored to seen p50 ${ms(0.5)}, p99 ${ms(0.99)}, longest ${ms(1)}`,
+    ...(lossy ? [`acknowledged and lost, which durability local allows: ${verdict.allowed.length}`] : []),
+  ];
+  if (found.length > 0) lines.push(...explain(run, found));
+  const count = (kind: FindingKind): number => found.filter((one) => one.kind === kind).length;
+  const { minutes, seed, replicas, store, durability } = options;
+  lines.push(
+    `seed ${seed}, ${minutes} minutes, ${replicas} replicas, store ${store}, durability ${durability}; stderr of the replicas: ${run.bed.dir}`,
+  );
+  if (count("broken") > 0) lines.push(`broken ${count("broken")}`);
+  lines.push(`lost ${count("lost")} doubled ${count("doubled")} reordered ${count("reordered")} forgotten ${count("forgotten")}`);
+  return { lines, ok: found.length === 0 };
+}
+
+function countsOf(names: readonly string[]): string {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return [...counts].map(([name, count]) => `${name} ${count}`).join(", ");
+}
+
+function endText(entries: readonly Entry[]): string {
+  const last = entries.at(-1);
+  return last?.kind === "event" ? textIn(last.event) : "";
+}
+
+/** The first findings, and everything about their tasks in files. */
+function explain(run: ChaosRun, found: readonly Finding[]): string[] {
+  const lines = found.slice(0, SHOWN).map(({ kind, taskId, what }) => `${kind.toUpperCase()} ${taskId}: ${what}`.slice(0, LINE));
+  if (found.length > SHOWN) lines.push(`… and ${found.length - SHOWN} more`);
+  const ids = new Set(found.map(({ taskId }) => taskId).filter((id) => id !== ""));
+  const parts = run.end.tasks.filter(({ taskId }) => ids.has(taskId)).map((task) => dump(task, found, run.followers));
+  const faults = run.faults.map(({ kind, on, from, to }) => `${time(from)} to ${time(to)} ${kind} ${on}`).join("\n");
+  const path = run.bed.keep(
+    "findings.txt",
+    `${found.map((one) => JSON.stringify(one)).join("\n")}\n\nfaults\n${faults}\n\n${parts.join("\n")}`,
+  );
+  return [...lines, `all findings, with logs and what followers saw: ${path}`];
+}
+
+function dump(task: TaskEnd, found: readonly Finding[], followers: readonly Followed[]): string {
+  const { taskId, entries, ledger, custody } = task;
+  const mine = followers.filter((follower) => follower.taskId === taskId);
+  return [
+    `task ${taskId} ${JSON.stringify(ledger)} ${custody}`,
+    ...found.filter((one) => one.taskId === taskId).map(({ kind, what }) => `  ${kind}: ${what}`),
+    "  log",
+    ...entries.map((entry) => `    ${formatPosition(entry)} epoch ${entry.epoch} ${time(entry.time)} ${shown(entry)}`.slice(0, LINE)),
+    `  GetTask ${task.task === undefined ? "none" : toJsonString(TaskSchema, task.task)}`.slice(0, 2000),
+    ...mine.flatMap(dumpFollower),
+    "",
+  ].join("\n");
+}
+
+function dumpFollower({ state, visits, frames }: Followed, index: number): string[] {
+  const lines = visits.map((visit, number) => {
+    const { replica, binding, from, opened, closed, end } = visit;
+    const seen = frames.filter((frame) => frame.visit === number);
+    const places = seen.map(({ position, response }) => `${response.payload.case === "task" ? "task@" : ""}${formatPosition(position)}`);
+    const start = from === undefined ? "" : ` after ${formatPosition(from)}`;
+    return `    ${time(opened)} to ${time(closed)} ${binding} ${replica}${start}: ${places.join(" ")} (${end})`;
+  });
+  return [`  follower ${index}: ${state}`].concat(lines);
+}
+
+function shown(entry: Entry): string {
+  return entry.kind === "event" ? toJsonString(StreamResponseSchema, entry.event) : toJsonString(CommandSchema, entry.command);
+}
+
+function time(ms: number): string {
+  return new Date(ms).toISOString().slice(11, 23);
+}

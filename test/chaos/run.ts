@@ -1,0 +1,187 @@
+/** One chaos run: tasks and faults for a while, calm, then everything is checked. */
+import { setTimeout as delay } from "node:timers/promises";
+import type { Entry } from "../../src/core/log-entry.ts";
+import { Fold } from "../../src/core/fold.ts";
+import { HISTORY_LIMIT, isAtRest, stateOf } from "../../src/core/task.ts";
+import { type Bed, openBed } from "./bed.ts";
+import { callTask, type CallerContext } from "./caller-of-task.ts";
+import type { RunEnd, TaskEnd } from "./check-run.ts";
+import { Clients } from "./clients.ts";
+import { Faults, type DoneFault } from "./faults.ts";
+import type { Follower } from "./follower.ts";
+import { Ledger } from "./ledger.ts";
+import type { ChaosOptions } from "./options.ts";
+import { planFaults } from "./plan.ts";
+import { Random } from "./random.ts";
+
+/** What tasks, callers and followers get to finish after the last fault. */
+const SETTLE_MS = 60_000;
+/** More callers at once than this wait for one to be done. */
+const MOST_CALLERS = 60;
+const LOOK_MS = 100;
+
+/** A run that is over, before it is judged. */
+export interface ChaosRun extends AsyncDisposable {
+  readonly bed: Bed;
+  readonly end: RunEnd;
+  readonly ledger: Ledger;
+  readonly followers: readonly Follower[];
+  readonly faults: readonly DoneFault[];
+  readonly skipped: number;
+  /** Calls that failed and were made again. */
+  readonly again: number;
+}
+
+/** Runs. `say` is told how far it is. */
+export async function runChaos(options: ChaosOptions, say: (line: string) => void): Promise<ChaosRun> {
+  const random = new Random(options.seed);
+  await using started = new AsyncDisposableStack();
+  const bed = started.use(await openBed(options, random.fork("bed")));
+  say(`${options.replicas} replicas on ${options.store} run; their stderr: ${bed.dir}`);
+  const over = new AbortController();
+  const clients = new Clients(() => bed.fleet.endpoints(), over.signal);
+  const context: CallerContext = { clients, ledger: new Ledger(), followers: [], over: over.signal };
+  const durationMs = options.minutes * 60_000;
+
+  const faults = new Faults(bed.fleet, bed.store, random.fork("faults"));
+  const plan = planFaults(random.fork("plan"), bed.kinds, durationMs, options.faultEverySeconds * 1000);
+  say(`${plan.length} faults in ${options.minutes} minutes, seed ${options.seed}`);
+  const callers = new Set<Promise<void>>();
+  const [begun] = await Promise.allSettled([
+    beginTasks(context, random.fork("tasks"), { ...options, durationMs }, callers, say),
+    faults.run(plan, over.signal),
+  ]);
+  if (begun.status === "rejected") throw begun.reason;
+
+  say("the faults are over; tasks come to rest");
+  const stuck = await bed.fleet.calm(SETTLE_MS);
+  const deadline = performance.now() + SETTLE_MS;
+  await Promise.race([Promise.allSettled(callers), delay(SETTLE_MS)]);
+  const tasks = await restingTasks(bed, context, random.fork("end"), deadline);
+  await settleFollowers(context.followers, tasks, deadline);
+  const listed = await listAll(context, random.fork("list"));
+  const unknown = await Promise.all(
+    listed.filter((id) => !context.ledger.tasks.has(id)).map((id) => endOf(bed, context, random, id, new Set())),
+  );
+  over.abort();
+  await Promise.allSettled([...callers, ...context.followers.map(({ done }) => done)]);
+  clients.close();
+  const end: RunEnd = {
+    tasks: [...tasks, ...unknown],
+    followers: context.followers,
+    listed,
+    odd: context.ledger.odd,
+    twice: context.ledger.twice,
+    missing: context.ledger.missing,
+    replicas: [...bed.fleet.crashed, ...stuck.map((name) => `${name} did not go although it was asked to`)],
+    lossy: options.durability === "local" && (options.store === "sentinel" || options.store === "cluster"),
+  };
+  const kept = started.move();
+  const { ledger, followers } = context;
+  const dispose = (): Promise<void> => kept.disposeAsync();
+  return {
+    bed,
+    end,
+    ledger,
+    followers,
+    faults: faults.done,
+    skipped: faults.skipped,
+    again: clients.again,
+    [Symbol.asyncDispose]: dispose,
+  };
+}
+
+/** Begins tasks as they come; answers when the time for that is over, with those under way in `callers`. */
+async function beginTasks(
+  context: CallerContext,
+  random: Random,
+  { durationMs, tasksPerSecond }: { readonly durationMs: number; readonly tasksPerSecond: number },
+  callers: Set<Promise<void>>,
+  say: (line: string) => void,
+): Promise<void> {
+  const begun = performance.now();
+  let at = 0;
+  let told = 0;
+  for (let count = 0; ; count += 1) {
+    at += random.wait(1000 / tasksPerSecond);
+    if (at > durationMs) break;
+    const wait = begun + at - performance.now();
+    if (wait > 0) await delay(wait);
+    while (callers.size >= MOST_CALLERS) await Promise.race(callers);
+    const caller = callTask(context, random.fork(count)).catch((error: unknown) => {
+      // Cut off by the end of the run: what the task is then tells the rest.
+      if (!context.over.aborted) context.ledger.odd.push({ taskId: "", what: `a caller broke off: ${String(error)}` });
+    });
+    callers.add(caller);
+    void caller.then(() => callers.delete(caller));
+    if (at - told < 30_000) continue;
+    told = at;
+    say(`${Math.round(at / 1000)} s: ${count} tasks begun, ${callers.size} callers at work`);
+  }
+  await delay(Math.max(0, begun + durationMs - performance.now()));
+}
+
+/** Waits until every task is at rest, or the deadline; answers them as they are. */
+async function restingTasks(bed: Bed, context: CallerContext, random: Random, deadline: number): Promise<TaskEnd[]> {
+  const given = new Map<string, Set<string>>();
+  const ids = [...context.ledger.tasks.keys()];
+  for (const taskId of ids) {
+    while (performance.now() < deadline && !(await isResting(bed, taskId))) await delay(LOOK_MS);
+  }
+  for (const { taskId, messageId } of bed.given()) given.set(taskId, (given.get(taskId) ?? new Set()).add(messageId));
+  const ends: TaskEnd[] = [];
+  for (const id of ids) ends.push(await endOf(bed, context, random, id, given.get(id) ?? new Set()));
+  return ends;
+}
+
+async function isResting(bed: Bed, taskId: string): Promise<boolean> {
+  const entries = await bed.store.logOf(taskId);
+  return entries.length === 0 || (isAtRest(stateOf(foldOf(entries).task)) && (await bed.store.custodyOf(taskId)) === "nobody");
+}
+
+async function endOf(
+  bed: Bed,
+  { clients, ledger }: CallerContext,
+  random: Random,
+  taskId: string,
+  given: ReadonlySet<string>,
+): Promise<TaskEnd> {
+  const entries = await bed.store.logOf(taskId);
+  const custody = await bed.store.custodyOf(taskId);
+  const task = await clients.task(random.fork(taskId), taskId);
+  return { taskId, entries, task, custody, given, ledger: ledger.tasks.get(taskId) };
+}
+
+/** Followers get to the last event of their task. */
+async function settleFollowers(followers: readonly Follower[], tasks: readonly TaskEnd[], deadline: number): Promise<void> {
+  const ends = new Map(tasks.map(({ taskId, entries }) => [taskId, entries.findLast(({ kind }) => kind === "event")]));
+  const late = delay(Math.max(1000, deadline - performance.now()));
+  const reached = followers.flatMap((follower) => {
+    const last = ends.get(follower.taskId);
+    return last === undefined ? [] : [follower.settle(last)];
+  });
+  await Promise.race([Promise.all(reached), late]);
+  for (const follower of followers) follower.stop();
+}
+
+/** ListTasks, page by page. */
+async function listAll({ clients, ledger }: CallerContext, random: Random): Promise<string[]> {
+  const ids: string[] = [];
+  let pageToken = "";
+  do {
+    const answer = await clients.ask(random, "ListTasks", { pageSize: 100, historyLength: 0, ...(pageToken === "" ? {} : { pageToken }) });
+    if (answer.is === "refused") {
+      ledger.odd.push({ taskId: "", what: `a list was refused: ${answer.reason}` });
+      break;
+    }
+    ids.push(...((answer.message["tasks"] ?? []) as { id: string }[]).map(({ id }) => id));
+    pageToken = (answer.message["nextPageToken"] ?? "") as string;
+  } while (pageToken !== "");
+  return ids;
+}
+
+function foldOf(entries: readonly Entry[]): Fold {
+  const fold = new Fold(HISTORY_LIMIT);
+  for (const entry of entries) fold.add(entry);
+  return fold;
+}
