@@ -23,9 +23,9 @@ export class TaskIndex {
   async page(scope: Scope, filter: ListFilter, after: ListCursor | undefined, limit: number): Promise<ListPage> {
     const shards = await Promise.all(this.#context.shards.map((keys) => this.#shard(keys, scope, filter, after, limit)));
     const total = shards.reduce((sum, { count }) => sum + count, 0);
-    const found = shards.flatMap(({ rows }) => rows).toSorted(newestFirst);
-    const rows = await this.#heads(found.slice(0, limit));
-    return { rows, total, more: found.length > limit };
+    const rowsFound = shards.flatMap(({ rows }) => rows).toSorted(newestFirst);
+    const rows = await this.#heads(rowsFound.slice(0, limit));
+    return { rows, total, more: rowsFound.length > limit };
   }
 
   async #shard(
@@ -43,7 +43,7 @@ export class TaskIndex {
       ["ZREVRANGEBYLEX", index, below, from, "LIMIT", 0, limit + 1],
     ];
     const [count, rows] = await this.#context.retry(keys.shard, () => this.#context.connections.many(keys.shard, calls));
-    return { count: Number(count), rows: list(rows).map((row) => ({ shard: keys.shard, ...parseIndexRow(text(row)) })) };
+    return { count: Number(count), rows: list(rows).map((row) => found(keys.shard, text(row))) };
   }
 
   async #heads(found: readonly Found[]): Promise<ListRow[]> {
@@ -71,6 +71,11 @@ export class TaskIndex {
     // A task that went since its row was read is not shown.
     return found.flatMap(({ id }) => heads.get(id) ?? []);
   }
+}
+
+function found(shard: number, row: string): Found {
+  const { statusTime, id } = parseIndexRow(row);
+  return { shard, statusTime, id };
 }
 
 function newestFirst(a: ListCursor, b: ListCursor): number {
