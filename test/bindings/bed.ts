@@ -1,11 +1,14 @@
-/** A server with callers on every binding, and what scenarios share. */
+/** Servers with callers on every binding, and what scenarios share. */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, test } from "node:test";
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { StreamResponse } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import type { Agent } from "../../src/core/agent.ts";
 import { type RunningServer, serve, type ServeInit } from "../../src/server/serve.ts";
+import { fileRedis } from "../redis/file-redis.ts";
 import { CallFailed, type Caller, type Failure, frameJson, type Reply, type Stream } from "./callers/caller.ts";
+import { ElsewhereCaller, type Replica, Whereabouts } from "./callers/elsewhere.ts";
 import { GrpcCaller } from "./callers/grpc.ts";
 import { JsonRpcCaller } from "./callers/json-rpc.ts";
 import { RestCaller } from "./callers/rest.ts";
@@ -14,8 +17,15 @@ import { ScenarioAgent } from "./scenario-agent.ts";
 /** Nothing happens by the clock: no WORKING of its own, no waiting in a drain. */
 const QUIET = { grpcPort: 0, httpPort: 0, opsPort: 0, workingAfterMs: 2 ** 30, drainDelayMs: 0, streamGraceMs: 0, drainMs: 0 };
 
+/** What a scenario runs on, however it is deployed. */
+export interface ScenarioBed extends AsyncDisposable {
+  readonly agent: ScenarioAgent;
+  /** One of each binding. */
+  readonly callers: readonly [Caller, Caller, Caller];
+}
+
 /** A running server and its callers. */
-export class Bed implements AsyncDisposable {
+export class Bed implements ScenarioBed {
   readonly server: RunningServer;
   readonly agent: ScenarioAgent;
   readonly grpc: GrpcCaller;
@@ -45,36 +55,91 @@ export async function openBed(init: Partial<ServeInit> = {}, agent: ScenarioAgen
   return new Bed(await serve({ ...QUIET, ...init, agent }), agent);
 }
 
-/** One server for a whole suite; call it inside the suite. */
-export function sharedBed(init: Partial<ServeInit> = {}, agent?: ScenarioAgent): () => Bed {
-  let bed: Bed | undefined;
-  before(async () => {
-    bed = await openBed(init, agent);
-  });
-  after(() => bed?.[Symbol.asyncDispose]());
-  return () => bed ?? assert.fail("the server is not up");
+/** Starts two replicas on one Redis, with callers whose calls after a send go to the replica that does not run the turn. */
+export async function openReplicas(init: Partial<ServeInit> = {}, agent: ScenarioAgent = new ScenarioAgent()): Promise<ScenarioBed> {
+  const whereabouts = new Whereabouts();
+  const redis = await fileRedis();
+  const open = async (replica: Replica): Promise<Bed> => {
+    const own: Agent = {
+      card: agent.card,
+      acceptsMessages: agent.acceptsMessages,
+      reply: (request) => agent.reply(request),
+      run(turn) {
+        whereabouts.began(turn.taskId, replica);
+        return agent.run(turn);
+      },
+    };
+    return new Bed(await serve({ ...QUIET, ...init, redis, replica: `replica-${replica}`, agent: own }), agent);
+  };
+  await using opened = new AsyncDisposableStack();
+  const [home, away] = [opened.use(await open(0)), opened.use(await open(1))];
+  const pair = (at: 0 | 1 | 2): ElsewhereCaller => new ElsewhereCaller([home.callers[at], away.callers[at]], whereabouts);
+  const stack = opened.move();
+  return { agent, callers: [pair(0), pair(1), pair(2)], [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
-/** What a scenario saw; compared between the bindings after ids and times were replaced. */
+type Open = (init: Partial<ServeInit>, agent: ScenarioAgent | undefined) => Promise<ScenarioBed>;
+
+/** The deployments of a service that a caller cannot tell apart. */
+const DEPLOYMENTS = {
+  "one replica in memory": openBed,
+  "one replica on Redis": async (init, agent) => openBed({ ...init, redis: await fileRedis() }, agent),
+  "two replicas on Redis": openReplicas,
+} as const satisfies Readonly<Record<string, Open>>;
+type Deployment = keyof typeof DEPLOYMENTS;
+const MEMORY: Deployment = "one replica in memory";
+
+/** The beds of one suite: call it for the one in memory. */
+export interface SharedBed {
+  (): Bed;
+  /** Where {@link everywhere} runs its scenarios. */
+  readonly deployments: readonly Deployment[];
+  /** The suite has scenarios: its beds on Redis are wanted too. */
+  wanted: boolean;
+  readonly on: (deployment: Deployment) => ScenarioBed;
+}
+
+/** Beds for a whole suite, one per deployment; a suite that brings its own store has only that. Call it inside the suite. */
+export function sharedBed(init: Partial<ServeInit> = {}, agent?: ScenarioAgent): SharedBed {
+  const beds = new Map<Deployment, ScenarioBed>();
+  const on = (deployment: Deployment): ScenarioBed => beds.get(deployment) ?? assert.fail("the server is not up");
+  const deployments = init.storage === undefined ? (Object.keys(DEPLOYMENTS) as Deployment[]) : [MEMORY];
+  const shared: SharedBed = Object.assign(() => on(MEMORY) as Bed, { deployments, wanted: false, on });
+  before(async () => {
+    for (const deployment of shared.wanted ? deployments : [MEMORY]) beds.set(deployment, await DEPLOYMENTS[deployment](init, agent));
+  });
+  after(async () => {
+    for (const bed of beds.values()) await bed[Symbol.asyncDispose]();
+  });
+  return shared;
+}
+
+/** What a scenario saw; compared between the bindings and deployments after ids and times were replaced. */
 export type Outcome = JsonValue | undefined | readonly Outcome[] | { readonly [name: string]: Outcome };
 
 /**
- * A test that runs its scenario over each binding and then compares what each saw: replies, frames, errors and effects are the same but
- * for the binding's own codes.
+ * Tests that run a scenario on each deployment over each binding and then compare what each saw: replies, frames, errors and effects are
+ * the same but for the binding's own codes.
  */
-export function everywhere(name: string, bed: () => Bed, scenario: (caller: Caller, bed: Bed) => Promise<Outcome>): void {
-  test(name, async () => {
-    const outcomes: Record<string, Outcome> = {};
-    for (const caller of bed().callers) {
-      try {
-        outcomes[caller.binding] = normal(await scenario(caller, bed()));
-      } catch (error) {
-        throw new Error(`over ${caller.binding}: ${(error as Error).message}`, { cause: error });
+export function everywhere(name: string, bed: SharedBed, scenario: (caller: Caller, bed: ScenarioBed) => Promise<Outcome>): void {
+  bed.wanted = true;
+  /** What the first of all saw. */
+  let first: { readonly outcome: Outcome; readonly where: string } | undefined;
+  for (const deployment of bed.deployments) {
+    test(deployment === MEMORY ? name : `${name} (${deployment})`, async () => {
+      const here = bed.on(deployment);
+      for (const caller of here.callers) {
+        const where = `${caller.binding} (${deployment})`;
+        try {
+          const outcome = normal(await scenario(caller, here));
+          first ??= { outcome, where };
+          assert.deepEqual(outcome, first.outcome, `another outcome than over ${first.where}`);
+        } catch (error) {
+          throw new Error(`over ${where}: ${(error as Error).message}`, { cause: error });
+        }
       }
-    }
-    assert.deepEqual(outcomes["rest"], outcomes["grpc"], "rest and grpc differ");
-    assert.deepEqual(outcomes["json-rpc"], outcomes["grpc"], "json-rpc and grpc differ");
-  });
+    });
+  }
 }
 
 /** The value with ids replaced by the order of their appearance and times by a word. */

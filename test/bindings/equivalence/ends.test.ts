@@ -10,6 +10,7 @@ import {
   failureOf,
   nextFrame,
   openBed,
+  type ScenarioBed,
   send,
   sharedBed,
   startTask,
@@ -22,7 +23,7 @@ import type { Gate } from "../scenario-agent.ts";
 import { HookedStorage } from "../hooked-storage.ts";
 
 /** A stream of a task that works and waits at a gate: its first two frames are read. */
-async function workingStream(caller: Caller, { agent }: Bed): Promise<{ stream: Stream; id: string; gate: Gate }> {
+async function workingStream(caller: Caller, { agent }: ScenarioBed): Promise<{ stream: Stream; id: string; gate: Gate }> {
   const gate = agent.gate();
   const stream = caller.stream("SendStreamingMessage", send(`slow ${gate.name}`));
   const { task } = (await nextFrame(stream)) as { task: { id: string } };

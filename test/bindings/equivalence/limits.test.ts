@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { suite, test } from "node:test";
 import { fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import { SendMessageRequestSchema, type Task } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
-import { type Bed, brief, collect, everywhere, failureOf, send, sharedBed, stateOf, taskOf } from "../bed.ts";
+import { brief, collect, everywhere, failureOf, type ScenarioBed, send, sharedBed, stateOf, taskOf } from "../bed.ts";
 import type { Caller } from "../callers/caller.ts";
 import { checkFailure } from "../failures.ts";
 
@@ -128,7 +128,7 @@ suite("a task", () => {
 suite("a large task", () => {
   const bed = sharedBed();
 
-  everywhere("comes whole in replies and frames", bed, async (caller, { agent }: Bed) => {
+  everywhere("comes whole in replies and frames", bed, async (caller, { agent }: ScenarioBed) => {
     const gate = agent.gate();
     const pad = "é".repeat(MiB);
     const request = send(`silent ${gate.name}`, { message: { metadata: { pad } } });

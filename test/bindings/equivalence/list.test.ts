@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { before, suite } from "node:test";
 import type { JsonObject } from "@bufbuild/protobuf";
-import { everywhere, failureOf, send, sharedBed, stateOf, taskOf } from "../bed.ts";
+import { everywhere, failureOf, type ScenarioBed, send, sharedBed, stateOf, taskOf } from "../bed.ts";
 import type { Caller } from "../callers/caller.ts";
 import { checkFailure } from "../failures.ts";
 
@@ -19,54 +19,72 @@ function timeOf(task: JsonObject): string {
   return (task["status"] as JsonObject)["timestamp"] as string;
 }
 
+/** The same to be compared: a whole second has no fraction in ProtoJSON. */
+function msOf(task: JsonObject): number {
+  return Date.parse(timeOf(task));
+}
+
 suite("ListTasks", () => {
   const bed = sharedBed();
   const contexts = [randomUUID(), randomUUID()];
-  /** All tasks, the latest status last. */
-  const all: JsonObject[] = [];
+  /** All tasks of a bed, the latest status last. */
+  const tasks = new Map<ScenarioBed, readonly JsonObject[]>();
+  const tasksOf = (on: ScenarioBed): readonly JsonObject[] => tasks.get(on) ?? [];
   before(async () => {
-    for (const text of ["complete", "input", "reject", "input", "complete", "talk"]) {
-      for (const contextId of contexts) all.push(taskOf(await bed().grpc.unary("SendMessage", send(text, { message: { contextId } }))));
+    for (const deployment of bed.deployments) {
+      const all: JsonObject[] = [];
+      const on = bed.on(deployment);
+      for (const text of ["complete", "input", "reject", "input", "complete", "talk"]) {
+        for (const contextId of contexts)
+          all.push(taskOf(await on.callers[0].unary("SendMessage", send(text, { message: { contextId } }))));
+      }
+      tasks.set(on, all);
     }
   });
 
   const [first = "", second = ""] = contexts;
-  const filters: [name: string, request: () => JsonObject, keep: (task: JsonObject) => boolean][] = [];
+  type All = readonly JsonObject[];
+  const filters: [name: string, request: (all: All) => JsonObject, keep: (task: JsonObject, all: All) => boolean][] = [];
   for (const contextId of [undefined, first, second, randomUUID()]) {
     for (const status of [undefined, "TASK_STATE_COMPLETED", "TASK_STATE_INPUT_REQUIRED", "TASK_STATE_WORKING"]) {
       for (const since of [undefined, 0, 5, 11]) {
         filters.push([
           `${contextId === undefined ? "any" : "one"} context, ${status ?? "any status"}, since ${since === undefined ? "ever" : `the task ${since}`}`,
-          () => ({
+          (all) => ({
             ...(contextId !== undefined && { contextId }),
             ...(status !== undefined && { status }),
             ...(since !== undefined && { statusTimestampAfter: timeOf(all[since] as JsonObject) }),
           }),
-          (task) =>
+          (task, all) =>
             (contextId === undefined || task["contextId"] === contextId) &&
             (status === undefined || stateOf(task) === status) &&
-            (since === undefined || timeOf(task) >= timeOf(all[since] as JsonObject)),
+            (since === undefined || msOf(task) >= msOf(all[since] as JsonObject)),
         ]);
       }
     }
   }
 
-  everywhere("answers exactly the tasks that every filter lets through, newest status first, with an exact total", bed, async (caller) => {
-    for (const [name, request, keep] of filters) {
-      const expected = all
-        .filter(keep)
-        .toSorted(newestFirst)
-        .map(({ id }) => id);
-      const page = await list(caller, request());
-      assert.deepEqual(ids(page), expected, name);
-      assert.equal(page["totalSize"] ?? 0, expected.length, name);
-      assert.equal(page["pageSize"], 50, name);
-      assert.equal(page["nextPageToken"], undefined, name);
-    }
-    return undefined;
-  });
+  everywhere(
+    "answers exactly the tasks that every filter lets through, newest status first, with an exact total",
+    bed,
+    async (caller, on) => {
+      const all = tasksOf(on);
+      for (const [name, request, keep] of filters) {
+        const expected = all
+          .filter((task) => keep(task, all))
+          .toSorted(newestFirst)
+          .map(({ id }) => id);
+        const page = await list(caller, request(all));
+        assert.deepEqual(ids(page), expected, name);
+        assert.equal(page["totalSize"] ?? 0, expected.length, name);
+        assert.equal(page["pageSize"], 50, name);
+        assert.equal(page["nextPageToken"], undefined, name);
+      }
+      return undefined;
+    },
+  );
 
-  everywhere("pages through a list: each task once, the last page without a token", bed, async (caller) => {
+  everywhere("pages through a list: each task once, the last page without a token", bed, async (caller, on) => {
     const pages: JsonObject[] = [];
     for (const pageSize of [1, 4, 6]) {
       const seen: string[] = [];
@@ -82,7 +100,7 @@ suite("ListTasks", () => {
       } while (pageToken !== "");
       assert.deepEqual(
         seen,
-        all
+        tasksOf(on)
           .filter(({ contextId }) => contextId === first)
           .toSorted(newestFirst)
           .map(({ id }) => id),
@@ -154,17 +172,20 @@ suite("ListTasks", () => {
     return undefined;
   });
 
-  everywhere("takes any number of digits in a time", bed, async (caller) => {
+  everywhere("takes any number of digits in a time", bed, async (caller, on) => {
     for (const statusTimestampAfter of ["2020-01-01T00:00:00Z", "2020-01-01T00:00:00.123456789Z"]) {
       assert.equal((await list(caller, { contextId: first, statusTimestampAfter }))["totalSize"], 6);
     }
-    const last = timeOf(all.findLast(({ contextId }) => contextId === first) as JsonObject).replace(/Z$/, "000001Z");
-    assert.equal((await list(caller, { contextId: first, statusTimestampAfter: last }))["totalSize"], undefined);
+    const last = new Date(msOf(tasksOf(on).findLast(({ contextId }) => contextId === first) as JsonObject));
+    assert.equal(
+      (await list(caller, { contextId: first, statusTimestampAfter: last.toISOString().replace(/Z$/, "000001Z") }))["totalSize"],
+      undefined,
+    );
     return undefined;
   });
 });
 
 function newestFirst(a: JsonObject, b: JsonObject): number {
-  if (timeOf(a) !== timeOf(b)) return timeOf(a) < timeOf(b) ? 1 : -1;
+  if (msOf(a) !== msOf(b)) return msOf(b) - msOf(a);
   return (a["id"] as string) < (b["id"] as string) ? 1 : -1;
 }

@@ -48,12 +48,12 @@ suite("a send that comes back with a position", { timeout: 60_000 }, () => {
     ];
     const failures = [];
     for (const other of others) {
-      for (const call of [
+      const calls = [
         caller.stream("SendStreamingMessage", { message: other }, after(last)),
         caller.unary("SendMessage", { message: other }, after(last)),
-      ]) {
-        failures.push(checkFailure(caller, await failureOf(call), "INVALID_ARGUMENT", ["Last-Event-ID"]));
-      }
+      ];
+      for (const failure of await Promise.all(calls.map(failureOf)))
+        failures.push(checkFailure(caller, failure, "INVALID_ARGUMENT", ["Last-Event-ID"]));
     }
     const unknown = `${crypto.randomUUID()}/3.00000000`;
     failures.push(checkFailure(caller, await failureOf(caller.unary("SendMessage", { message: said }, after(unknown))), "TASK_NOT_FOUND"));
