@@ -46,17 +46,17 @@ export class TaskIndex {
     return { count: Number(count), rows: list(rows).map((row) => found(keys.shard, text(row))) };
   }
 
-  async #heads(found: readonly Found[]): Promise<ListRow[]> {
-    const byShard = [...Map.groupBy(found, ({ shard }) => shard)];
+  async #heads(rows: readonly Found[]): Promise<ListRow[]> {
+    const byShard = [...Map.groupBy(rows, ({ shard }) => shard)];
     const heads = new Map<string, ListRow>();
     await Promise.all(
-      byShard.map(async ([shard, rows]) => {
+      byShard.map(async ([shard, ones]) => {
         const keys = this.#context.keys(shard);
-        const calls = rows.map(({ id }): Call => ["HMGET", keys.task(id), "st", "ts", "hd", "hl"]);
+        const calls = ones.map(({ id }): Call => ["HMGET", keys.task(id), "st", "ts", "hd", "hl"]);
         const replies = await this.#context.retry(keys.shard, () => this.#context.connections.many(keys.shard, calls));
         for (const [at, reply] of replies.entries()) {
           const [stored, statusTime, task, historyLength] = list(reply);
-          const id = rows[at]?.id ?? "";
+          const id = ones[at]?.id ?? "";
           if (stored === null) continue;
           const head = {
             state: state(stored),
@@ -69,7 +69,7 @@ export class TaskIndex {
       }),
     );
     // A task that went since its row was read is not shown.
-    return found.flatMap(({ id }) => heads.get(id) ?? []);
+    return rows.flatMap(({ id }) => heads.get(id) ?? []);
   }
 }
 
