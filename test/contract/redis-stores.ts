@@ -7,11 +7,7 @@ import type { OpenStore } from "../../src/testing/contract/lab.ts";
 const SHARDS = 4;
 
 /** Opens stores at the URL. `prefixes` names them; default: any that was not there before. */
-export function redisStores(
-  url: () => string,
-  options: Partial<RedisStorageOptions> = {},
-  prefixes: () => string = counted,
-): OpenStore {
+export function redisStores(url: () => string, options: Partial<RedisStorageOptions> = {}, prefixes: () => string = counted): OpenStore {
   return async (bounds) => {
     const storage = await RedisStorage.open(
       {
@@ -22,7 +18,6 @@ export function redisStores(
         durability: "local",
         replicas: 1,
         commandTimeoutMs: 800,
-        healWindowMs: 10_000,
         ...options,
       },
       { agent: "contract", warn: () => undefined },

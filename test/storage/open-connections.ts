@@ -31,7 +31,6 @@ export async function openConnections(url: string, options: Partial<RedisOptions
       durability: "local",
       replicas: 1,
       commandTimeoutMs: 300,
-      healWindowMs: 10_000,
       ...options,
     },
     { agent, shardTag, warn: (message) => warnings.push(message) },

@@ -10,13 +10,18 @@ export interface Confirmation {
   readonly timeoutMs: number;
 }
 
+/** Who waits for one WAIT, and the connection whose writes it is to cover. */
+interface Group extends PromiseWithResolvers<void> {
+  readonly wire: Wire;
+}
+
 /** Group commit over the writer connection: one WAIT is in flight, and it covers every write that was answered before it was sent. */
 export class Confirmer {
   readonly #writer: Link;
   readonly #confirmation: Confirmation;
   #written: Wire | undefined;
   #flying = false;
-  #next: PromiseWithResolvers<void> | undefined;
+  #next: Group | undefined;
 
   constructor(writer: Link, confirmation: Confirmation) {
     this.#writer = writer;
@@ -34,7 +39,10 @@ export class Confirmer {
     if (written === undefined || written !== this.#writer.wire || (epoch !== undefined && epoch !== written.id)) {
       return Promise.reject(unavailable(new Error("the connection that wrote is gone"), "unknown"));
     }
-    this.#next ??= Promise.withResolvers<void>();
+    if (this.#next?.wire !== written) {
+      this.#next?.reject(unavailable(new Error("the connection that wrote is gone"), "unknown"));
+      this.#next = { ...Promise.withResolvers<void>(), wire: written };
+    }
     const { promise } = this.#next;
     if (!this.#flying) void this.#fly();
     return promise;
@@ -46,7 +54,7 @@ export class Confirmer {
       const group = this.#next;
       this.#next = undefined;
       try {
-        await this.#wait();
+        await this.#wait(group.wire);
         group.resolve();
       } catch (error) {
         group.reject(error);
@@ -55,11 +63,12 @@ export class Confirmer {
     this.#flying = false;
   }
 
-  async #wait(): Promise<void> {
+  async #wait(wire: Wire): Promise<void> {
     const { command, replicas, timeoutMs } = this.#confirmation;
     let confirmed: number;
     try {
-      const reply = await this.#writer.send(command, command === "WAIT" ? [replicas, timeoutMs] : [1, 0, timeoutMs]);
+      // On the connection that wrote: another one would say yes to anything.
+      const reply = await wire.send(command, command === "WAIT" ? [replicas, timeoutMs] : [1, 0, timeoutMs]);
       confirmed = Number(Array.isArray(reply) ? reply[0] : reply);
     } catch (error) {
       throw unavailable(error, "unknown");

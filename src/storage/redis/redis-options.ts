@@ -21,8 +21,6 @@ export interface RedisOptions {
    * behind it; longer than the longest pause of the server (fork, slow disk). @default 800
    */
   readonly commandTimeoutMs: number;
-  /** How long an owner keeps what it appended, to write it again where a failover lost it, in milliseconds. @default 10000 */
-  readonly healWindowMs: number;
   /** File of PEM certificates that the server's must be signed by; for `rediss` only. @default the authorities of the platform */
   readonly tlsCa?: string | undefined;
   /** File with the PEM certificate that this program shows; for `rediss` only. @default none */
