@@ -1,6 +1,7 @@
 /** The suite that every store passes: one function, run once per adapter. */
 import { suite } from "node:test";
 import { commandContract } from "./commands.ts";
+import { healContract } from "./heals.ts";
 import type { OpenStore } from "./lab.ts";
 import { leaseContract } from "./leases.ts";
 import { listContract } from "./lists.ts";
@@ -17,6 +18,7 @@ export function storageContract(name: string, open: OpenStore): void {
   suite(`${name}: log`, () => logContract(open));
   suite(`${name}: leases`, () => leaseContract(open));
   suite(`${name}: commands`, () => commandContract(open));
+  suite(`${name}: heals`, () => healContract(open));
   suite(`${name}: lists`, () => listContract(open));
   suite(`${name}: repeated sends`, () => repeatContract(open));
   suite(`${name}: tails`, () => tailContract(open));
