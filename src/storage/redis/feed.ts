@@ -58,11 +58,13 @@ export class Feed {
     this.#wake();
   }
 
-  /** Takes entries that come right after the known end; what is known already is passed over. False where something is missing. */
+  /** Takes entries that come right after the known end; what is known already is passed over. False where only the log can tell. */
   add({ before, after, sealed, entries }: News): boolean {
     this.heard = performance.now();
-    if (after.offset < this.#end.offset || samePosition(after, this.#end)) {
-      if (samePosition(after, this.#end)) this.#sealed ||= sealed;
+    if (after.offset <= this.#end.offset) {
+      // News from before what is known: of another history, where the store has lost the end of this one.
+      if (this.#markAt(after.offset) !== after.mark) return false;
+      if (after.offset === this.#end.offset) this.#sealed ||= sealed;
       return true;
     }
     if (!samePosition(before, this.#end)) return false;
@@ -81,9 +83,7 @@ export class Feed {
   /** What follows a position, if it is at hand. */
   after({ offset, mark }: Position): Found {
     const index = offset - this.#start.offset;
-    if (index < 0) return "elsewhere";
-    const at = index === 0 ? this.#start : this.#window[index - 1];
-    if (at?.mark !== mark) return "elsewhere";
+    if (index < 0 || this.#markAt(offset) !== mark) return "elsewhere";
     const page: Entry[] = [];
     let bytes = 0;
     for (let next = index; next < this.#window.length && page.length < PAGE_ENTRIES; next += 1) {
@@ -93,6 +93,12 @@ export class Feed {
       bytes += entry.bytes.length;
     }
     return page;
+  }
+
+  /** The mark at an offset, if it is at hand. */
+  #markAt(offset: number): string | undefined {
+    const index = offset - this.#start.offset;
+    return (index === 0 ? this.#start : this.#window[index - 1])?.mark;
   }
 
   /** Lets the window go: readers that are behind fetch it. */

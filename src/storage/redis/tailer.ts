@@ -57,10 +57,11 @@ export class Tailer {
     let attached = this.#feeds.get(taskId);
     if (attached === undefined) {
       const feed = new Feed(taskId, shard);
-      attached = { feed, ready: this.#begin(feed), fetching: undefined, again: false, linger: undefined };
+      const begun: Attached = { feed, ready: this.#begin(feed), fetching: undefined, again: false, linger: undefined };
+      attached = begun;
       this.#feeds.set(taskId, attached);
       // Whoever reads hears of it; nobody may be reading any more.
-      attached.ready.catch(() => this.#forget(taskId));
+      attached.ready.catch(() => this.#forget(begun));
     }
     clearTimeout(attached.linger);
     attached.linger = undefined;
@@ -73,7 +74,7 @@ export class Tailer {
     const { feed } = attached;
     feed.readers -= 1;
     if (feed.readers > 0 || this.#feeds.get(feed.taskId) !== attached) return;
-    attached.linger = setTimeout(() => this.#forget(feed.taskId), LINGER_MS);
+    attached.linger = setTimeout(() => this.#forget(attached), LINGER_MS);
     attached.linger.unref();
   }
 
@@ -122,13 +123,13 @@ export class Tailer {
     feed.reset(end.position, end.sealed);
   }
 
-  #forget(taskId: string): void {
-    const attached = this.#feeds.get(taskId);
-    if (attached === undefined) return;
+  #forget(attached: Attached): void {
+    const { taskId, shard, bytes } = attached.feed;
     clearTimeout(attached.linger);
+    // It was forgotten before, and who has come since has a feed of its own.
+    if (this.#feeds.get(taskId) !== attached) return;
     this.#feeds.delete(taskId);
-    this.#bytes -= attached.feed.bytes;
-    const { shard } = attached.feed;
+    this.#bytes -= bytes;
     const channel = this.#context.keys(shard).events(taskId);
     // Where the connection is lost, the subscription is too.
     this.#context.connections.unsubscribe(shard, channel).catch(() => undefined);
