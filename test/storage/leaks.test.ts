@@ -1,0 +1,148 @@
+/** What 10,000 readers that have left leave behind: nothing. */
+import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
+import { test } from "node:test";
+import { queryObjects } from "node:v8";
+import { Follower } from "../../src/core/follow.ts";
+import { Feed } from "../../src/storage/redis/feed.ts";
+import { RedisTail } from "../../src/storage/redis/redis-tail.ts";
+import { chunk } from "../../src/testing/contract/lab.ts";
+import { openBed, send } from "../bindings/bed.ts";
+import type { Caller } from "../bindings/callers/caller.ts";
+import { GrpcCaller } from "../bindings/callers/grpc.ts";
+import { ScenarioAgent } from "../bindings/scenario-agent.ts";
+import { type RedisServer, redisServer } from "../redis/redis-server.ts";
+import { until } from "../redis/until.ts";
+import { allChannels, allKeys, openLab } from "./store-bed.ts";
+
+const TAILS = 10_000;
+/** With LONG_TESTS as many as of tails: they cost 5 ms each. */
+const SUBSCRIPTIONS = process.env["LONG_TESTS"] === undefined ? 2000 : 10_000;
+const TASKS = 100;
+const TOGETHER = 500;
+const WITHIN_MS = 20_000;
+
+test("10,000 tails that came and left leave no listener, channel, timer, connection or key behind", async (t) => {
+  await using server = await redisServer();
+  await using lab = await openLab(server.url);
+  const tasks = await Promise.all(Array.from({ length: TASKS }, () => lab.owned()));
+  // The connection for channels is made at the first subscription, and stays.
+  const { signal } = new AbortController();
+  await readAndLeave(lab.storage.tail(tasks[0]?.id ?? "", { offset: 0, mark: "" }, signal));
+  await quiet(server, 0);
+  const before = await remains(server);
+  const held = timers();
+  for (let at = 0; at < TAILS; at += TOGETHER) {
+    const reading = Array.from({ length: TOGETHER }, async (_, index) => {
+      const task = tasks[(at + index) % TASKS] ?? assert.fail();
+      // From the beginning, or waiting at the end; left by return, or by its signal.
+      const leaves = new AbortController();
+      const tail = lab.storage.tail(
+        task.id,
+        index % 2 === 0 ? { offset: 0, mark: "" } : task.position,
+        index % 3 === 0 ? leaves.signal : signal,
+      );
+      if (index % 2 === 0) await readAndLeave(tail);
+      else await waitAndLeave(tail, index % 3 === 0 ? leaves : undefined);
+    });
+    await Promise.all(reading);
+  }
+  assert.equal(getEventListeners(signal, "abort").length, 0);
+  await quiet(server, 0);
+  assert.deepEqual(await remains(server), before);
+  assert.ok(timers() < held + 50, `${held} timers before, ${timers()} after`);
+  t.diagnostic(`${TAILS} tails over ${TASKS} tasks`);
+  await tasks[0]?.append([chunk()]);
+});
+
+test(`${SUBSCRIPTIONS} subscriptions that were opened and dropped over the service leave no channel, timer, connection to Redis or key behind`, async (t) => {
+  await using server = await redisServer();
+  const agent = new ScenarioAgent();
+  await using bed = await openBed({ redis: { url: server.url, shards: 4 } }, agent);
+  const { rest, jsonRpc } = bed;
+  const gate = agent.gate();
+  const ids = await Promise.all(
+    Array.from({ length: TASKS }, async () => {
+      const { message } = await bed.grpc.unary("SendMessage", send(`slow ${gate.name}`, { configuration: { returnImmediately: true } }));
+      return (message["task"] as { id: string }).id;
+    }),
+  );
+  await until("every turn has begun", WITHIN_MS, async () =>
+    (await states(bed.grpc, ids)).every((state) => state === "TASK_STATE_WORKING"),
+  );
+  const standing = (await allChannels(server)).length;
+  await subscribeAndLeave(bed.callers, ids.slice(0, 3));
+  await quiet(server, standing);
+  const before = await remains(server);
+  const held = timers();
+  for (let at = 0; at < SUBSCRIPTIONS; at += TOGETHER) {
+    // A connection on which streams are reset all the time is closed by HTTP/2 itself.
+    const grpc = new GrpcCaller(bed.server.ports.grpc, { "grpc.use_local_subchannel_pool": 1 });
+    await subscribeAndLeave(
+      [grpc, rest, jsonRpc],
+      Array.from({ length: TOGETHER }, (_, index) => ids[(at + index) % TASKS] ?? assert.fail()),
+    );
+    grpc.close();
+  }
+  await quiet(server, standing);
+  assert.deepEqual(await remains(server), before);
+  assert.ok(timers() < held + 50, `${held} timers before, ${timers()} after`);
+  t.diagnostic(`${SUBSCRIPTIONS} subscriptions over three bindings and ${TASKS} tasks`);
+  gate.open(TASKS);
+  await until("every turn has ended", WITHIN_MS, async () =>
+    (await states(bed.grpc, ids)).every((state) => state === "TASK_STATE_COMPLETED"),
+  );
+});
+
+type Tail = AsyncIterator<unknown>;
+
+async function readAndLeave(tail: Tail): Promise<void> {
+  assert.notEqual((await tail.next()).done, true);
+  await tail.return?.();
+}
+
+async function waitAndLeave(tail: Tail, leaves: AbortController | undefined): Promise<void> {
+  const waiting = tail.next();
+  // Some leave before they are subscribed, some after.
+  if (Math.random() < 0.5) await new Promise((resolve) => setTimeout(resolve, Math.random() * 5));
+  leaves?.abort();
+  if (leaves === undefined) await tail.return?.();
+  assert.equal((await waiting).done, true);
+}
+
+/** Opens a subscription for each id, reads its first frame and drops the connection. */
+async function subscribeAndLeave(callers: readonly Caller[], ids: readonly string[]): Promise<void> {
+  const leaving = ids.map(async (id, index) => {
+    const stream = callers[index % callers.length]?.stream("SubscribeToTask", { id }) ?? assert.fail();
+    assert.notEqual((await stream.next()).done, true);
+    stream.leave();
+    // How a stream that its own reader has dropped ends is the client's affair.
+    await stream.next().catch(() => undefined);
+  });
+  await Promise.all(leaving);
+}
+
+async function states(caller: Caller, ids: readonly string[]): Promise<unknown[]> {
+  const replies = await Promise.all(ids.map((id) => caller.unary("GetTask", { id })));
+  return replies.map(({ message }) => (message["status"] as { state: string }).state);
+}
+
+/** Resolves when nobody listens on more channels than those that a replica always listens on. */
+async function quiet(server: RedisServer, standing: number): Promise<void> {
+  await until("the channels are left", WITHIN_MS, async () => (await allChannels(server)).length <= standing);
+}
+
+/** What could be left: what readers are made of, keys, channels and connections. */
+async function remains(server: RedisServer): Promise<object> {
+  const clients = /connected_clients:(\d+)/.exec(String(await server.call("INFO", "clients")))?.[1];
+  // Counted after a full collection: what is still held, timers that do not keep the process alive among it.
+  const readers = [RedisTail, Feed, Follower].map((kind) => queryObjects(kind, { format: "count" }));
+  return { readers, clients, keys: (await allKeys(server)).length, channels: await allChannels(server) };
+}
+
+/** Timers that are still held; a few come and go with commands and connections. */
+function timers(): number {
+  const one = setTimeout(() => undefined, 0);
+  clearTimeout(one);
+  return queryObjects(one.constructor, { format: "count" });
+}
