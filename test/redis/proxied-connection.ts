@@ -1,5 +1,4 @@
 /** One client's connection through the proxy, with the connection to the server behind it. */
-import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { TcpPipe } from "./tcp-pipe.ts";
 
@@ -48,7 +47,7 @@ export class ProxiedConnection {
 
   /** Resolves when both ends are closed. */
   async closed(): Promise<void> {
-    await Promise.all([this.#client, this.#server].map(async (socket) => socket.closed || once(socket, "close")));
+    await Promise.all([this.#client, this.#server].map(closeOf));
   }
 
   /** Resets both ends now. */
@@ -119,4 +118,12 @@ export class ProxiedConnection {
     this.#drop?.happened();
     this.#drop = undefined;
   }
+}
+
+/** Resolves when the socket is closed, with an error or without: node's own `once` would reject where an error comes first. */
+function closeOf(socket: Socket): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  if (socket.closed) resolve();
+  else socket.once("close", () => resolve());
+  return promise;
 }
