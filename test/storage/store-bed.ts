@@ -8,8 +8,8 @@ import type { RedisStorageOptions } from "../../src/storage/redis/storage-option
 import { type ContractOptions, Lab } from "../../src/testing/contract/lab.ts";
 import type { RedisServer } from "../redis/redis-server.ts";
 
-const SHARDS = 4;
-const PREFIX = "test";
+/** Where the stores of a test keep their keys. */
+export const PLACE = { prefix: "test", shards: 4 } as const;
 
 /** A store of its own, as a replica has it: several of them share one Redis. Closed with the lab. */
 export function openLab(url: string, options: Partial<ContractOptions & RedisStorageOptions> = {}): Promise<Lab> {
@@ -18,12 +18,10 @@ export function openLab(url: string, options: Partial<ContractOptions & RedisSto
       storage: await RedisStorage.open(
         {
           url,
-          prefix: PREFIX,
-          shards: SHARDS,
+          ...PLACE,
           durability: "local",
           replicas: 1,
           commandTimeoutMs: 800,
-          healWindowMs: 10_000,
           ...contract,
           ...options,
         },
@@ -36,9 +34,9 @@ export function openLab(url: string, options: Partial<ContractOptions & RedisSto
 
 /** The names beside which a task lies. */
 export function keysOf(taskId: string): ShardKeys {
-  const shard = shardOf(taskId, SHARDS);
+  const shard = shardOf(taskId, PLACE.shards);
   if (shard === undefined) throw new TypeError(`${taskId} is no id of this store`);
-  return new ShardKeys(PREFIX, shard);
+  return new ShardKeys(PLACE.prefix, shard);
 }
 
 /** The log as Redis has it, past every store. */
