@@ -61,11 +61,13 @@ export class FollowUps {
     return reply;
   }
 
-  /** What became of a message whose reply was lost. */
-  async #late(request: CommandRequest): Promise<void> {
+  /** What became of a message whose reply was lost: true where there is nothing more to learn. */
+  async #late(request: CommandRequest): Promise<boolean> {
     const step = await this.#init.storage.read(request.taskId, request.after);
-    const arrived = step.is === "entries" && step.entries.some(({ mark }) => mark === request.entry.mark);
-    if (arrived) await this.#command(request);
+    if (step.is === "gone") return true;
+    if (!step.entries.some(({ mark }) => mark === request.entry.mark)) return false;
+    await this.#command(request);
+    return true;
   }
 
   #check({ meta }: Current, message: Message): void {

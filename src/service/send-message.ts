@@ -104,7 +104,9 @@ export class SendFlow {
       () => this.#begin(request),
       async () => {
         // Only where it was carried out: no task begins after its sender has heard that the send failed.
-        if ((await storage.meta(id)) !== undefined) await this.#begin(request);
+        if ((await storage.meta(id)) === undefined) return false;
+        await this.#begin(request);
+        return true;
       },
     );
     if (reply.is === "repeat") return this.#repeated(reply.repeat);

@@ -4,6 +4,8 @@ export interface WorkerOptions {
   readonly replica: string;
   /** Turns at once; more tasks wait in `ready`. */
   readonly capacity: number;
+  /** How long a lease lasts without renewal. */
+  readonly leaseMs: number;
   /** Time between two renewals of the leases. */
   readonly renewMs: number;
   /** Time between two looks for expired leases, for tasks that wait, and for what is to go. */

@@ -14,6 +14,9 @@ const TAKE_LIMIT = 32;
 /** What the last append and the release of a task may take at the end of a drain. */
 const LAST_APPEND_MS = 1000;
 
+/** Time between two looks for a send whose reply was lost. */
+const LATE_MS = 250;
+
 /** Most tasks that are remembered for a hint that came early. */
 const MAX_EARLY = 1000;
 
@@ -208,22 +211,24 @@ export class Worker {
 
   /**
    * Runs a step that may bring a lease for a reserved place, which is held until it is over. Where the step's reply was lost, `late` learns in
-   * the background what became of it: a lease that nobody knows of would run out before its work begins.
+   * the background whether it was carried out, and begins its work: a lease that nobody knows of would run out first.
    */
-  async using<T>(place: Reservation | undefined, step: () => Promise<T>, late: () => Promise<void>): Promise<T> {
+  async using<T>(place: Reservation | undefined, step: () => Promise<T>, late: () => Promise<boolean>): Promise<T> {
     using held = new DisposableStack();
     if (place !== undefined) held.use(place);
     try {
       return await step();
     } catch (error) {
-      if (place !== undefined && isAway(error) && error.outcomeUnknown) void this.#learn(held.move(), late);
+      if (place !== undefined && isAway(error) && error.outcomeUnknown)
+        void this.#guard("learn what became of a send", () => this.#learn(late));
       throw error;
     }
   }
 
-  async #learn(place: DisposableStack, late: () => Promise<void>): Promise<void> {
-    using _held = place;
-    await this.#guard("learn what became of a send", () => this.#untilAnswered(late));
+  /** What was sent may still be on its way; once its lease would have run out, it is of no use any more. */
+  async #learn(late: () => Promise<boolean>): Promise<void> {
+    const until = performance.now() + this.#init.options.leaseMs;
+    while (!(await this.#untilAnswered(late)) && performance.now() < until && this.#state === "serving") await pause(LATE_MS);
   }
 
   /** Begins to work under a lease that a command brought. Waits for the store where that is away. */

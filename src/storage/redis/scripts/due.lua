@@ -3,8 +3,7 @@
 -- KEYS  1 leases, 2 end, 3 ready
 -- ARGV  1 most ids of each kind
 -- Reply time, ids of expired leases, ids of tasks at rest whose time is over, how many wait
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = clock()
 return {
   string.format('%.0f', now),
   redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, ARGV[1]),

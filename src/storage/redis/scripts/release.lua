@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Gives a lease back: to rest, or to `ready` for whoever takes it next.
 -- KEYS  1 task, 2 leases, 3 ready
 -- ARGV  1 id, 2 epoch, 3 token, 4 to (rest or ready), 5 consumed, 6 publish command, 7 wake channel

@@ -1,4 +1,6 @@
--- Prolongs leases, an expired one that nobody took as if in time, and notes what was given to agents.
+#!lua flags=allow-oom
+-- Prolongs leases, an expired one that nobody took as if in time, and notes what was given to agents. Works in a Redis that is full: its
+-- tasks must not seem to be without an owner.
 -- KEYS  1 leases, then the task of each lease
 -- ARGV  1 lease ms, then id, epoch, token, consumed of each lease
 -- Reply for each lease: the end of its log as offset.mark | FENCED
