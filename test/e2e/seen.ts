@@ -1,0 +1,28 @@
+/** What readers saw, in the form in which the promises are checked. */
+import assert from "node:assert/strict";
+import type { FollowerRecord, SeenFrame } from "../../src/testing/index.ts";
+import type { Stream } from "../bindings/callers/caller.ts";
+import { positioned } from "../chaos/position.ts";
+
+/** The first frame of a stream and the task that it is of. */
+export interface First {
+  readonly taskId: string;
+  readonly frame: SeenFrame;
+}
+
+/** Reads the first frame of a stream that carries positions. */
+export async function firstOf(stream: Stream): Promise<First> {
+  const { value, done } = await stream.next();
+  assert.ok(done !== true, "the stream has ended");
+  const frame = positioned(value);
+  const { payload } = frame.response;
+  assert.ok(payload.case !== undefined && payload.case !== "message");
+  return { taskId: payload.case === "task" ? payload.value.id : payload.value.taskId, frame };
+}
+
+/** Reads the rest of a stream, to its end. Rejects where it does not end by itself. */
+export async function follow(stream: Stream, { taskId, frame }: First): Promise<FollowerRecord> {
+  const frames = [frame];
+  for await (const next of stream) frames.push(positioned(next));
+  return { taskId, frames, ended: true };
+}
