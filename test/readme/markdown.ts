@@ -29,6 +29,12 @@ export function sectionOf(markdown: string, name: string): string {
   return new RegExp(`<!-- ${name} -->\n([\\s\\S]*?)<!-- /${name} -->`).exec(markdown)?.[1] ?? "";
 }
 
+/** What stands under a heading of the second level, the heading included; empty where there is none. */
+export function chapterOf(markdown: string, heading: string): string {
+  const [, chapter = ""] = markdown.split(new RegExp(`^(?=## ${heading}$)`, "m"));
+  return chapter.replace(/(?<=\n)## [\s\S]*$/, "");
+}
+
 /**
  * Whether a text has the shape of a transcript. `…` stands for anything on its line, a line of its own for any lines. Ids, times, marks and
  * durations are those of another run.
@@ -47,6 +53,11 @@ const VARYING: readonly (readonly [RegExp, string])[] = [
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\\\.\d+)?Z/g, "\\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z"],
   [/(\d+)\\\.[0-9a-f]{8}\b/g, "$1\\.[0-9a-f]{8}"],
   [/in \d+\\\.\d s/g, "in \\d+\\.\\d s"],
+  // As Redis shows them: a shard, a mark, a time, the time in a row of an index.
+  [/\\\{throughline:\d+\\\}/g, "\\{throughline:\\d+\\}"],
+  [/"[0-9a-f]{8}"/g, '"[0-9a-f]{8}"'],
+  [/"\d{13}"/g, '"\\d{13}"'],
+  [/"00\d{13}/g, '"00\\d{13}'],
 ];
 
 function literal(text: string): string {

@@ -9,12 +9,14 @@ import { after, before, suite, test } from "node:test";
 import { nextFrame, send, stateOf, taskOf } from "../bindings/bed.ts";
 import { RestCaller } from "../bindings/callers/rest.ts";
 import { QUICK, ROOT, startServer } from "../e2e/server-process.ts";
-import { type Block, blocksOf, document, shapeOf } from "./markdown.ts";
+import { type Block, blocksOf, chapterOf, document, shapeOf } from "./markdown.ts";
+import { cleanEnvironment, session } from "./session.ts";
 import { Snippets } from "./snippets.ts";
 
-const blocks = blocksOf(document("README.md"));
+// What needs a Redis is in replicas.test.ts.
+const readme = document("README.md");
+const blocks = blocksOf(readme.replace(chapterOf(readme, "Several replicas"), ""));
 const DEFAULTS = { grpc: 50_051, http: 8080, ops: 9464 };
-const BETWEEN = "---- the next block";
 
 /** On a busy machine the agent may take longer than usual to say something: the transcript shows the usual. */
 const STEADY = { THROUGHLINE_WORKING_AFTER_MS: "60000", THROUGHLINE_DRAIN_DELAY_MS: "0" };
@@ -52,12 +54,6 @@ class Npm {
   }
 }
 
-/** This process's environment without what steers this process. */
-function cleanEnvironment(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
-  const kept = Object.entries(process.env).filter(([name]) => !/^(NODE_TEST|NODE_OPTIONS|NODE_V8|THROUGHLINE_|npm_)/.test(name));
-  return { ...Object.fromEntries(kept), ...more };
-}
-
 async function isFree(port: number): Promise<boolean> {
   const server = createServer();
   const { promise, resolve } = Promise.withResolvers<boolean>();
@@ -81,21 +77,6 @@ async function start(): Promise<{ npm: Npm; said: string }> {
   }
   const npm = new Npm(cleanEnvironment({ ...QUICK, ...STEADY }));
   return { npm, said: await npm.started };
-}
-
-/** What a shell prints for each of the scripts, run as one session. */
-async function session(scripts: readonly string[]): Promise<string[]> {
-  const child = spawn("/bin/sh", ["-c", scripts.join(`\necho '${BETWEEN}'\n`)], {
-    cwd: ROOT,
-    env: cleanEnvironment(),
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  let printed = "";
-  child.stdout.setEncoding("utf8").on("data", (text: string) => {
-    printed += text;
-  });
-  await new Promise((resolve, reject) => child.once("error", reject).once("close", resolve));
-  return printed.split(`${BETWEEN}\n`);
 }
 
 /** The commands that call the server, each with the transcript that follows it. */

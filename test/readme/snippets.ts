@@ -6,6 +6,13 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { ROOT } from "../e2e/server-process.ts";
 
+/** Where the sources of this package's exports are. */
+const MODULES = {
+  throughline: "src/index.ts",
+  "throughline/redis": "src/storage/redis/index.ts",
+  "throughline/testing": "src/testing/index.ts",
+};
+
 /** A directory of snippets that import this package by its name; disposing removes it. */
 export class Snippets implements Disposable {
   readonly directory: string = mkdtempSync(join(tmpdir(), "throughline-docs-"));
@@ -18,9 +25,10 @@ export class Snippets implements Disposable {
   /** Adds a module; answers its path. Its imports lead to the sources. */
   add(name: string, text: string): string {
     const path = join(this.directory, name);
-    const source = text
-      .replaceAll('"throughline"', JSON.stringify(join(ROOT, "src/index.ts")))
-      .replaceAll('"throughline/testing"', JSON.stringify(join(ROOT, "src/testing/index.ts")));
+    const source = Object.entries(MODULES).reduce(
+      (changed, [specifier, module]) => changed.replaceAll(`from "${specifier}"`, `from ${JSON.stringify(join(ROOT, module))}`),
+      text,
+    );
     writeFileSync(path, source);
     this.#files.push(path);
     return path;
