@@ -20,9 +20,9 @@ export async function firstOf(stream: Stream): Promise<First> {
   return { taskId: payload.case === "task" ? payload.value.id : payload.value.taskId, frame };
 }
 
-/** Reads the rest of a stream, to its end. Rejects where it does not end by itself. */
-export async function follow(stream: Stream, { taskId, frame }: First): Promise<FollowerRecord> {
-  const frames = [frame];
+/** Reads the rest of a stream into `frames`, to its end. Rejects where it does not end by itself. */
+export async function follow(stream: Stream, { taskId, frame }: First, frames: SeenFrame[] = []): Promise<FollowerRecord> {
+  frames.push(frame);
   for await (const next of stream) frames.push(positioned(next));
   return { taskId, frames, ended: true };
 }
