@@ -161,8 +161,8 @@ export class LogWriter {
   }
 
   #kick(): void {
-    // Not before the caller's own step is over: what it pushes together goes into one batch.
-    this.#looping ??= Promise.resolve()
+    // Not before the caller's own step is over: what an agent yields without waiting for anything goes into one batch.
+    this.#looping ??= new Promise<void>((resolve) => process.nextTick(resolve))
       .then(() => this.#loop())
       .finally(() => {
         this.#looping = undefined;

@@ -39,7 +39,7 @@ import { ShardKeys, shardFor, withShard } from "./keys.ts";
 import { Leases } from "./leases.ts";
 import { RedisTail } from "./redis-tail.ts";
 import { Sends } from "./sends.ts";
-import type { RedisStorageOptions } from "./storage-options.ts";
+import { REDIS_DEFAULTS, type RedisStorageInit, type RedisStorageOptions } from "./storage-options.ts";
 import { Sweeper } from "./sweeper.ts";
 import { Tailer } from "./tailer.ts";
 import { TaskIndex } from "./task-index.ts";
@@ -83,7 +83,8 @@ export class RedisStorage implements Storage {
   }
 
   /** Connects and checks that this Redis can be used. Throws StoreSetupError with a message for an operator. */
-  static async open(options: RedisStorageOptions, facts: RedisStorageFacts): Promise<RedisStorage> {
+  static async open(init: RedisStorageInit, facts: RedisStorageFacts): Promise<RedisStorage> {
+    const options: RedisStorageOptions = { ...REDIS_DEFAULTS, ...init };
     const shardTag = (shard: number): string => new ShardKeys(options.prefix, shard).tag;
     const connections = await Connections.open(options, { ...facts, shardTag });
     return new RedisStorage(new RedisContext(options, connections));
@@ -99,7 +100,11 @@ export class RedisStorage implements Storage {
 
   async create(request: CreateRequest): Promise<CreateReply> {
     const reply = await this.#sends.create(request);
-    if (reply.is === "created" && reply.lease === undefined) this.#ears.noteWaiting(request.id);
+    if (reply.is !== "created") return reply;
+    const last = reply.entries.at(-1);
+    const shard = this.#context.of(request.id)?.shard;
+    if (reply.lease === undefined) this.#ears.noteWaiting(request.id);
+    else if (last !== undefined && shard !== undefined) this.#tailer.began(request.id, shard, last);
     return reply;
   }
 

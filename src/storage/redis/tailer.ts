@@ -9,6 +9,8 @@ import type { TaskLog } from "./task-log.ts";
 
 /** The last reader has left: the subscription stays this long, for the next one. */
 const LINGER_MS = 1000;
+/** A task that began here is followed without a subscription for this long: most are over by then. */
+const ALONE_MS = 250;
 /** A task that was quiet for this long is asked for: the last message may have been lost. */
 const QUIET_MS = 15_000;
 const PROBE_MS = 5000;
@@ -28,6 +30,8 @@ interface Attached {
   fetching: Promise<void> | undefined;
   again: boolean;
   linger: NodeJS.Timeout | undefined;
+  /** Subscribed, or about to be. */
+  subscribed: boolean;
 }
 
 /** Keeps a feed for every task that is followed here. */
@@ -57,7 +61,7 @@ export class Tailer {
     let attached = this.#feeds.get(taskId);
     if (attached === undefined) {
       const feed = new Feed(taskId, shard);
-      const begun: Attached = { feed, ready: this.#begin(feed), fetching: undefined, again: false, linger: undefined };
+      const begun = attach(feed, this.#begin(feed), true);
       attached = begun;
       this.#feeds.set(taskId, attached);
       // Whoever reads hears of it; nobody may be reading any more.
@@ -69,11 +73,25 @@ export class Tailer {
     return attached;
   }
 
+  /**
+   * A task has begun here, under a lease of this replica: its feed is whole without a subscription, since nobody else appends events to it
+   * for now. One that lasts is subscribed to all the same, for its lease may be lost.
+   */
+  began(taskId: string, shard: number, end: Position): void {
+    if (this.#feeds.has(taskId)) return;
+    const feed = new Feed(taskId, shard);
+    feed.reset(end, false);
+    const attached = attach(feed, Promise.resolve(), false);
+    this.#feeds.set(taskId, attached);
+    this.#joinAfter(ALONE_MS, attached);
+  }
+
   /** A reader has left. */
   detach(attached: Attached): void {
     const { feed } = attached;
     feed.readers -= 1;
     if (feed.readers > 0 || this.#feeds.get(feed.taskId) !== attached) return;
+    if (feed.sealed && !attached.subscribed) return this.#forget(attached);
     attached.linger = setTimeout(() => this.#forget(attached), LINGER_MS);
     attached.linger.unref();
   }
@@ -116,11 +134,35 @@ export class Tailer {
   }
 
   async #begin(feed: Feed): Promise<void> {
-    const keys = this.#context.keys(feed.shard);
-    await this.#context.retry(feed.shard, () => this.#context.connections.subscribe(feed.shard, keys.events(feed.taskId)));
+    await this.#subscribe(feed);
     const end = await this.#log.end(feed.taskId);
     if (end === undefined) throw taskNotFound(feed.taskId);
     feed.reset(end.position, end.sealed);
+  }
+
+  #subscribe({ taskId, shard }: Feed): Promise<void> {
+    const channel = this.#context.keys(shard).events(taskId);
+    return this.#context.retry(shard, () => this.#context.connections.subscribe(shard, channel));
+  }
+
+  /** Subscribes to a task that began here, after a while, if anybody follows it then. */
+  #joinAfter(ms: number, attached: Attached): void {
+    setTimeout(() => void this.#join(attached), ms).unref();
+  }
+
+  async #join(attached: Attached): Promise<void> {
+    const { feed } = attached;
+    if (feed.readers === 0) return this.#forget(attached);
+    if (feed.sealed || this.#feeds.get(feed.taskId) !== attached) return undefined;
+    try {
+      attached.subscribed = true;
+      await this.#subscribe(feed);
+      return this.fetch(attached);
+    } catch {
+      // Redis is away. What is appended here is followed all the same.
+      attached.subscribed = false;
+      return this.#joinAfter(RETRY_MS, attached);
+    }
   }
 
   #forget(attached: Attached): void {
@@ -130,6 +172,7 @@ export class Tailer {
     if (this.#feeds.get(taskId) !== attached) return;
     this.#feeds.delete(taskId);
     this.#bytes -= bytes;
+    if (!attached.subscribed) return;
     const channel = this.#context.keys(shard).events(taskId);
     // Where the connection is lost, the subscription is too.
     this.#context.connections.unsubscribe(shard, channel).catch(() => undefined);
@@ -232,6 +275,10 @@ export class Tailer {
       if (!(error instanceof TaskError)) throw error;
     }
   }
+}
+
+function attach(feed: Feed, ready: Promise<void>, subscribed: boolean): Attached {
+  return { feed, ready, fetching: undefined, again: false, linger: undefined, subscribed };
 }
 
 export type { Attached };

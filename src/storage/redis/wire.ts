@@ -23,6 +23,7 @@ export class Wire {
   #answered = 0;
   #answeredAtPing = 0;
   #watchdog: NodeJS.Timeout | undefined;
+  #corked = false;
   readonly #ping: NodeJS.Timeout;
 
   /** A command without reply for `timeoutMs` ends the connection; so does a PING, sent after `pingMs` without replies. */
@@ -49,6 +50,7 @@ export class Wire {
     if (!this.usable) return Promise.reject(unavailable(undefined, "none"));
     this.#sent += 1;
     if (this.#watchdog === undefined) this.#watch();
+    this.#cork();
     // No encoding: replies stay bytes. An uppercase name keeps ioredis from re-shaping replies (its transformers know lowercase ones only).
     const command = new Command(name, writable(args), {}, undefined);
     void this.#redis.sendCommand(command);
@@ -65,15 +67,16 @@ export class Wire {
     );
   }
 
-  /** Sends several commands in one write. */
-  sendAll(calls: readonly (readonly [name: string, args: readonly Arg[]])[]): Promise<Reply>[] {
+  /** Everything that is sent before the event loop goes on leaves in one write: replies come in bunches, and what follows on them does too. */
+  #cork(): void {
+    if (this.#corked) return;
+    this.#corked = true;
     const { stream } = this.#redis;
     stream.cork();
-    try {
-      return calls.map(([name, args]) => this.send(name, args));
-    } finally {
+    process.nextTick(() => {
+      this.#corked = false;
       stream.uncork();
-    }
+    });
   }
 
   /** Ends the connection at once; all that is unanswered rejects. */
