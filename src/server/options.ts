@@ -1,6 +1,7 @@
 /** Every option of a server, its default and its unit, in one place. */
 import { hostname } from "node:os";
 import { z } from "zod";
+import { REDIS_DEFAULTS } from "../storage/redis/storage-options.ts";
 
 const ms = z.int().min(0);
 const port = z.int().min(0).max(65_535);
@@ -19,11 +20,11 @@ const redisSchema = z.strictObject({
     .min(1)
     .optional()
     .describe("redis://, rediss://, redis+sentinel://, redis+cluster:// … Default: none, tasks live in this process."),
-  prefix: z.string().min(1).default("throughline").describe("Begins every key and channel."),
-  shards: z.int().min(1).max(256).default(16).describe("Parts that the keys are spread over; fixed at the first start."),
-  durability: z.enum(["local", "replicated", "fsync"]).default("local").describe("When a write counts as stored."),
-  replicas: positive.default(1).describe("Redis replicas that must have a write in durability replicated."),
-  commandTimeoutMs: interval.default(800).describe("How long a reply of Redis may take."),
+  prefix: z.string().min(1).default(REDIS_DEFAULTS.prefix).describe("Begins every key and channel."),
+  shards: z.int().min(1).max(256).default(REDIS_DEFAULTS.shards).describe("Parts that the keys are spread over; fixed at the first start."),
+  durability: z.enum(["local", "replicated", "fsync"]).default(REDIS_DEFAULTS.durability).describe("When a write counts as stored."),
+  replicas: positive.default(REDIS_DEFAULTS.replicas).describe("Redis replicas that must have a write in durability replicated."),
+  commandTimeoutMs: interval.default(REDIS_DEFAULTS.commandTimeoutMs).describe("How long a reply of Redis may take."),
   tlsCa: z.string().optional().describe("PEM file of authorities for rediss. Default: the platform's."),
   tlsCert: z.string().optional().describe("PEM file of this program's certificate. Default: none."),
   tlsKey: z.string().optional().describe("PEM file of its key. Default: none."),

@@ -17,6 +17,7 @@ export class LeasedTask {
   readonly #context: LeaseContext;
   readonly #start: LeaseStart;
   readonly #writer: LogWriter;
+  readonly #recent: RecentEntries;
   /** Commands not yet given to the agent. */
   readonly #commands: Placed[] = [];
   #awaiting: (() => void) | undefined;
@@ -37,10 +38,11 @@ export class LeasedTask {
     this.lease = start.lease;
     // The fold may have seen a cancel that came after the record was read.
     this.#cancelAsked = start.cancelRequested || start.fold.commands.some(({ command }) => command.kind.case === "cancel");
+    this.#recent = new RecentEntries(context.storage.shared ? context.options.healWindowMs : 0);
     this.#writer = new LogWriter({
       storage: context.storage,
       lease: start.lease,
-      recent: new RecentEntries(context.storage.shared ? context.options.healWindowMs : 0),
+      recent: this.#recent,
       refold: () => context.snapshots.fresh(start.lease.taskId),
       fold: start.fold,
       consumed: start.consumed,
@@ -71,6 +73,7 @@ export class LeasedTask {
 
   /** What this lease tells when it is renewed, and what to do with the answer. */
   renewal(): { readonly renewal: Renewal; readonly renewed: (reply: RenewReply) => void } {
+    this.#recent.trim();
     const known = this.#writer.fold.position;
     const renewal = { lease: this.lease, consumed: this.#writer.consumed };
     return { renewal, renewed: (reply) => this.#renewed(reply, known) };

@@ -3,8 +3,8 @@ import { type Entry, type Position, samePosition } from "../core/log-entry.ts";
 import type { Storage } from "../core/storage.ts";
 
 /** Most entries and bytes that are kept of one task, whatever the time. */
-const MAX_ENTRIES = 1000;
-const MAX_BYTES = 1024 * 1024;
+const MAX_ENTRIES = 500;
+const MAX_BYTES = 256 * 1024;
 
 /** The entries of the last `keepMs` milliseconds, without a gap. Keeps nothing where `keepMs` is 0. */
 export class RecentEntries {
@@ -19,17 +19,22 @@ export class RecentEntries {
   /** The next entry of the log. */
   add(entry: Entry): void {
     if (this.#keepMs === 0) return;
-    const now = performance.now();
-    this.#entries.push({ entry, at: now });
+    this.#entries.push({ entry, at: performance.now() });
     this.#bytes += entry.bytes.length;
+    this.trim();
+  }
+
+  /** Lets go of what is older than it should be, or too much. */
+  trim(): void {
+    const oldest = performance.now() - this.#keepMs;
     let drop = 0;
-    for (const { entry: oldest, at } of this.#entries) {
+    for (const { entry, at } of this.#entries) {
       const full = this.#entries.length - drop > MAX_ENTRIES || this.#bytes > MAX_BYTES;
-      if (drop === this.#entries.length - 1 || (!full && now - at < this.#keepMs)) break;
-      this.#bytes -= oldest.bytes.length;
+      if (!full && at > oldest) break;
+      this.#bytes -= entry.bytes.length;
       drop += 1;
     }
-    this.#entries.splice(0, drop);
+    if (drop > 0) this.#entries.splice(0, drop);
   }
 
   /** The entries that end with the given position; none where it is not the last one. */

@@ -7,6 +7,7 @@ import type { RedisContext } from "./context.ts";
 import type { ShardKeys } from "./keys.ts";
 import { accepted, bytes, position, text } from "./replies.ts";
 import { SCRIPTS } from "./scripts.ts";
+import { outcomeUnknown } from "./store-error.ts";
 
 const PART_BYTES = 1024 * 1024;
 /** Parts whose pointer was never switched go by themselves. */
@@ -84,7 +85,8 @@ export class Checkpoints {
         break;
       }
     } catch (error) {
-      await this.#discard(keys, names);
+      // Where nobody knows whether the pointer was switched, the parts may be the checkpoint; else they go by themselves.
+      if (!outcomeUnknown(error)) await this.#discard(keys, names);
       throw error;
     }
     await this.#discard(keys, names);

@@ -1,5 +1,5 @@
 // The store that replicas share.
 export { RedisStorage, type RedisStorageFacts } from "./redis-storage.ts";
-export type { RedisStorageOptions } from "./storage-options.ts";
+export type { RedisStorageInit, RedisStorageOptions } from "./storage-options.ts";
 export type { RedisOptions } from "./redis-options.ts";
 export { StoreSetupError } from "./store-error.ts";

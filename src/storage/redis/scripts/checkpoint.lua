@@ -9,6 +9,8 @@ if task[1] ~= 't' and (ARGV[2] == '' or task[3] ~= ARGV[2] or task[2] ~= ARGV[1]
 local offset = tonumber(ARGV[3])
 local at = redis.call('XRANGE', KEYS[2], ARGV[3] .. '-0', ARGV[3] .. '-0')
 if #at == 0 or at[1][2][4] ~= ARGV[4] then return 'STALE' end
+-- This very attempt, repeated: the token in the pointer says so.
+if task[4] == ARGV[5] then return 'OK' end
 if task[4] and tonumber(string.match(task[4], '^%d+')) >= offset then return 'OLD' end
 if (task[4] or '') ~= ARGV[7] then return 'RETRY' end
 local parts = tonumber(ARGV[6])

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Makes entries visible that enough servers hold now (durability levels beyond `local`).
 -- KEYS  1 task
 -- ARGV  1 id, 2 offset and 3 mark up to which the log is confirmed, 4 publish command, 5 events channel, 6 inbox channels' common

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- A write that changes nothing which anybody reads: what waits for it to be confirmed knows that all before it is.
 -- KEYS  1 task
 -- Reply offset mark | NOT_FOUND
