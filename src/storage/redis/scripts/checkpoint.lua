@@ -5,12 +5,12 @@
 -- Reply OK | OLD (a later one stands) | FENCED | STALE | NOT_FOUND | RETRY
 local task = redis.call('HMGET', KEYS[1], 'kd', 'ep', 'tk', 'cp', 'nx', 'fo', 'by')
 if not task[1] then return 'NOT_FOUND' end
+-- This very attempt, repeated: the token in the pointer says so. Whatever has happened since, its parts are in use.
+if task[4] == ARGV[5] then return 'OK' end
 if task[1] ~= 't' and (ARGV[2] == '' or task[3] ~= ARGV[2] or task[2] ~= ARGV[1]) then return 'FENCED' end
 local offset = tonumber(ARGV[3])
 local at = redis.call('XRANGE', KEYS[2], ARGV[3] .. '-0', ARGV[3] .. '-0')
 if #at == 0 or at[1][2][4] ~= ARGV[4] then return 'STALE' end
--- This very attempt, repeated: the token in the pointer says so.
-if task[4] == ARGV[5] then return 'OK' end
 if task[4] and tonumber(string.match(task[4], '^%d+')) >= offset then return 'OLD' end
 if (task[4] or '') ~= ARGV[7] then return 'RETRY' end
 local parts = tonumber(ARGV[6])
