@@ -158,23 +158,22 @@ export class TaskLog {
         ["XRANGE", keys.log(taskId), `${from}-0`, "+", "COUNT", count + 1],
       ];
       const [record, range] = await this.#context.connections.many(keys.shard, calls);
-      const [first, firstMark, last, confirmed] = (record as readonly Reply[]).map(text);
+      const [first, firstMark, end, confirmed] = (record as readonly Reply[]).map(text);
       if (first === "") throw taskNotFound(taskId);
       const found = streamEntries(range);
-      if (from === after.offset) {
-        const at = found[0]?.offset === from ? found.shift() : undefined;
-        const mark = at?.mark ?? (from === Number(first) - 1 ? firstMark : undefined);
-        if (mark !== after.mark) return { is: "gone" };
-      } else {
-        found.shift();
-      }
+      const at = found[0]?.offset === from ? found.shift() : undefined;
+      const mark = at?.mark ?? (from === Number(first) - 1 ? firstMark : undefined);
+      // The log may be trimmed between the record and the range, and between two ranges.
+      const trimmed = found[0] !== undefined && found[0].offset !== from + 1;
+      const last = entries.at(-1);
+      if (trimmed || mark !== (last ?? after).mark) return last === undefined ? { is: "gone" } : { is: "entries", entries };
       const visible = confirmed === "" ? Infinity : Number(confirmed);
       for (const entry of found) {
         if (entry.offset > visible) break;
         entries.push(entry);
         bytes += entry.bytes.length;
       }
-      if (entries.length === 0 && Number(last) > visible) return "unconfirmed";
+      if (entries.length === 0 && Number(end) > visible) return "unconfirmed";
       const full = found.length < count || bytes >= PAGE_BYTES || entries.length >= PAGE_ENTRIES || (found.at(-1)?.offset ?? 0) > visible;
       if (full) return { is: "entries", entries };
       const average = Math.max(1, bytes / entries.length);

@@ -4,7 +4,7 @@ import { getEventListeners } from "node:events";
 import { test } from "node:test";
 import { TaskState } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
 import { type Position, START } from "../../core/log-entry.ts";
-import type { Storage } from "../../core/storage.ts";
+import type { Storage, TailStep } from "../../core/storage.ts";
 import { chunk, Lab, type OpenStore, status } from "./lab.ts";
 
 /** Tails and checkpoints. */
@@ -50,6 +50,25 @@ export function tailContract(open: OpenStore): void {
     const task = await lab.owned();
     await task.append([status(TaskState.FAILED)], { state: TaskState.FAILED, consumed: 2 });
     assert.deepEqual(await collect(lab.storage, task.id, task.position), ["end"]);
+  });
+
+  test("a page that is read while the log is trimmed has no gap: it ends before one, or is gone", async () => {
+    await using lab = await Lab.open(open, { windowEntries: 10 });
+    for (let round = 0; round < 6; round += 1) {
+      const task = await lab.owned();
+      for (let batch = 0; batch < 3; batch += 1) await task.append(Array.from({ length: 100 }, () => chunk()));
+      const trimmed = lab.storage.checkpoint(task.id, task.lease, { position: task.position, bytes: new Uint8Array(8) });
+      const reads: Promise<TailStep>[] = [];
+      for (let count = 0; count < 20; count += 1) {
+        reads.push(lab.storage.read(task.id, START));
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      await trimmed;
+      for (const step of await Promise.all(reads)) {
+        if (step.is === "gone") continue;
+        for (const [index, { offset }] of step.entries.entries()) assert.equal(offset, index + 1);
+      }
+    }
   });
 
   test("an abort ends a tail that waits, and leaves no listener", async () => {
