@@ -48,6 +48,7 @@ export class LeasedTask {
       consumed: start.consumed,
       maxTaskBytes: context.options.maxTaskBytes,
       onCommand: (placed) => this.#command(placed),
+      onRewound: (offset) => this.#rewound(offset),
       onState: () => this.#count(),
       onClosed: (error) => this.#closed(error),
     });
@@ -268,6 +269,11 @@ export class LeasedTask {
     }
     this.#commands.push(placed);
     this.#awaiting?.();
+  }
+
+  /** Commands of a history that is lost are given to nobody. */
+  #rewound(offset: number): void {
+    this.#commands.splice(0, Infinity, ...this.#commands.filter((placed) => placed.offset <= offset));
   }
 
   #abortTurn(): void {

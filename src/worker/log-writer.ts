@@ -1,7 +1,8 @@
 /** The write side of a lease: group commit, one batch in flight, commands folded in where they stand. */
-import { toBinary } from "@bufbuild/protobuf";
+import { equals, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { type StreamResponse, StreamResponseSchema, type TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { CommandSchema } from "../../gen/throughline/v1/log_pb.ts";
 import { isRefused, TaskError } from "../core/errors.ts";
 import { type Fold, headAfter, type Placed, statusTimeOf } from "../core/fold.ts";
 import { type Entry, newMark, type NewEntry } from "../core/log-entry.ts";
@@ -29,6 +30,8 @@ export interface LogWriterInit {
   readonly refold: () => Promise<Fold>;
   /** A command that the fold has just passed. */
   readonly onCommand: (placed: Placed) => void;
+  /** Another history begins after this offset: commands from beyond it, passed before, are gone. */
+  readonly onRewound: (offset: number) => void;
   /** The state after all that was pushed is another one now. */
   readonly onState: () => void;
   /** The lease is lost, the log is sealed, or the task went over its bound: nothing more can be written. */
@@ -227,11 +230,14 @@ export class LogWriter {
         return;
       }
     }
-    const { kept, lost } = await lostEntries(storage, lease.taskId, entries);
+    const { shared, lost } = await lostEntries(storage, lease.taskId, entries);
+    const before = this.#fold.commands;
     this.#fold = await this.#init.refold();
     recent.clear();
     // Commands that were lost are nobody's any more; those that stand in their place have not been given to anybody.
-    this.consumed = Math.min(this.consumed, kept, this.#fold.position.offset);
+    const kept = Math.max(shared, lastShared(before, this.#fold.commands));
+    this.consumed = Math.min(this.consumed, kept);
+    this.#init.onRewound(kept);
     this.#checkpointer = new Checkpointer(storage, lease);
     this.#pending.unshift(...lost.flatMap((entry) => (entry.kind === "event" ? [again(entry)] : [])));
     this.#statusTime = Math.max(this.#statusTime, statusTimeOf(this.#fold.task));
@@ -335,6 +341,15 @@ export class LogWriter {
   #retrying<T>(step: () => Promise<T>): Promise<T> {
     return untilAnswered(step, () => this.#closed);
   }
+}
+
+/** Offset of the last command that two histories share; 0 where they share none. */
+function lastShared(one: readonly Placed[], other: readonly Placed[]): number {
+  return one.findLast((placed) => other.some((stands) => samePlaced(placed, stands)))?.offset ?? 0;
+}
+
+function samePlaced(one: Placed, other: Placed): boolean {
+  return one.offset === other.offset && equals(CommandSchema, one.command, other.command);
 }
 
 /** An event that was lost, to be appended anew. */

@@ -49,12 +49,12 @@ export class RecentEntries {
   }
 }
 
-/** Which of an owner's last entries the log no longer holds; `kept` is the last offset up to which it holds what the owner knows, as far as it can tell. */
+/** Which of an owner's last entries the log no longer holds. `shared` is the last of them that it does hold; 0 where it holds none. */
 export async function lostEntries(
   storage: Storage,
   taskId: string,
   entries: readonly Entry[],
-): Promise<{ readonly kept: number; readonly lost: readonly Entry[] }> {
+): Promise<{ readonly shared: number; readonly lost: readonly Entry[] }> {
   // Two histories share a beginning: look for its end.
   let [low, high] = [0, entries.length];
   while (low < high) {
@@ -63,6 +63,5 @@ export async function lostEntries(
     if (step.is === "gone") high = middle;
     else low = middle + 1;
   }
-  const before = (entries[0]?.offset ?? Infinity) - 1;
-  return { kept: low === 0 ? before : (entries[low - 1] as Entry).offset, lost: entries.slice(low) };
+  return { shared: entries[low - 1]?.offset ?? 0, lost: entries.slice(low) };
 }

@@ -58,7 +58,11 @@ afterEach(async () => {
   await redis[Symbol.asyncDispose]();
 });
 
-async function open(options: { readonly renewMs: number; readonly leaseMs?: number }): Promise<[home: Replica, away: Replica]> {
+async function open(options: {
+  readonly renewMs: number;
+  readonly leaseMs?: number;
+  readonly healWindowMs?: number;
+}): Promise<[home: Replica, away: Replica]> {
   for (const replica of ["home", "away"]) replicas.push(await Replica.open(redis.url, agent, { replica, ...options }));
   return replicas as [Replica, Replica];
 }
@@ -193,6 +197,44 @@ test("where a caller's message stands in the place of what was lost, its owner a
   );
   assert.ok(given.includes(messageId));
   assert.ok(record.entries.every(({ epoch }) => epoch === 1));
+});
+
+test("a message in the place of more than its owner can give back is given to a turn all the same", async () => {
+  const [, away] = await open({ ...QUIET, healWindowMs: 1 });
+  const task = await begin("work 6");
+  await step(task, 2, 5);
+  const rewound = await savepoint(redis);
+  await step(task, 1, 6);
+  await step(task, 1, 7);
+  await step(task, 1, 8);
+  await rewound.restore();
+  const messageId = await say(away, task.id, "more 0");
+  gate.open(1);
+  const followers = await Promise.all(task.readers);
+  const record = await assertAnswers(task.id);
+  for (const follower of followers) assertTold(follower, record);
+  assert.equal(given.filter((one) => one === messageId).length, 1);
+  assert.equal(record.task.status?.state, TaskState.COMPLETED);
+});
+
+test("a message that waits for its turn and is lost is nobody's any more: the one in its place is given instead, and nothing is left over", async () => {
+  const [, away] = await open(QUIET);
+  const task = await begin("work 3");
+  await step(task, 1, 4);
+  const rewound = await savepoint(redis);
+  const lostId = await say(away, task.id, "more 0");
+  await until("the message stands in the log", WITHIN_MS, async () => (await storedLog(redis, task.id)).length === 5);
+  await step(task, 1, 6);
+  await rewound.restore();
+  const messageId = await say(away, task.id, "other 0");
+  await until("the owner has written its event again", WITHIN_MS, async () => (await storedLog(redis, task.id)).length === 6);
+  gate.open(1);
+  await Promise.all(task.readers);
+  const record = await assertAnswers(task.id);
+  assert.deepEqual([given.includes(lostId), given.includes(messageId)], [false, true]);
+  assert.equal(record.task.status?.state, TaskState.COMPLETED);
+  const meta = await redis.call("HGET", keysOf(task.id).task(task.id), "co");
+  assert.equal(Number(meta), record.entries.findLast(({ kind }) => kind === "command")?.offset);
 });
 
 for (const connections of ["kept", "lost"] as const) {
