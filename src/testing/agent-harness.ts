@@ -1,4 +1,4 @@
-/** Runs an agent of one's own in process: the real service, worker and log on a memory store, without a socket. */
+/** Runs an agent of one's own in process: the real service, worker and log, without a socket. */
 import { create, type JsonObject, type MessageInitShape } from "@bufbuild/protobuf";
 import { createContextValues, createHandlerContext, type HandlerContext } from "@connectrpc/connect";
 import {
@@ -27,9 +27,10 @@ import { publicCard } from "../service/agent-card.ts";
 import { abandonTask } from "../service/cancel-task.ts";
 import { callDrained, streamDrained, Streams } from "../service/streams.ts";
 import { Worker } from "../worker/worker.ts";
+import { type ExpirableStore, memoryStore, redisStore } from "./expirable-store.ts";
 import { LeaseBook } from "./lease-book.ts";
 
-/** How the agent is run: the server's options, of which those about ports do nothing here, and a log. */
+/** How the agent is run: the server's options, of which those about ports do nothing here, and a log. With `redis.url` tasks live there. */
 export interface HarnessOptions extends ServerOptionsInput {
   /** Where the detail of what the agent throws goes. Default: nowhere. */
   readonly log?: Log;
@@ -53,7 +54,10 @@ export type MessageText = string | MessageInitShape<typeof MessageSchema>;
 /** Starts an agent in this process. Dispose it at the end of the test: what still runs is aborted. */
 export async function testAgent(agent: Agent, options: HarnessOptions = {}): Promise<AgentHarness> {
   const { log = SILENT, ...given } = options;
-  return new AgentHarness(agent, resolveOptions({ renewMs: 20, drainMs: 1000, ...given }), log);
+  const resolved = resolveOptions({ renewMs: 20, drainMs: 1000, ...given });
+  const { url } = resolved.redis;
+  const store = url === undefined ? memoryStore(resolved) : await redisStore(resolved, url, agent.card.name ?? "agent");
+  return new AgentHarness(agent, resolved, { store, log });
 }
 
 /** An agent at work in this process. */
@@ -68,11 +72,11 @@ export class AgentHarness implements AsyncDisposable {
   readonly #workers: Worker[] = [];
   readonly #calls = new AbortController();
 
-  constructor(agent: Agent, options: ServerOptions, log: Log) {
+  constructor(agent: Agent, options: ServerOptions, { store, log }: { readonly store: ExpirableStore; readonly log: Log }) {
     this.#agent = agent;
     this.#options = options;
     this.#log = log;
-    const storage = new LeaseBook(options);
+    const storage = new LeaseBook(store);
     this.storage = storage;
     this.#snapshots = new Snapshots(storage, options);
     this.#addReplica();

@@ -1,5 +1,5 @@
-/** A memory store that knows who owns what, so that one lease can be made to run out, and that keeps what it trims. */
-import { type Entry, START } from "../core/log-entry.ts";
+/** A store that knows who owns what, so that one lease can be made to run out, and that keeps what it trims. */
+import { type Entry, newMark, START } from "../core/log-entry.ts";
 import type {
   CommandReply,
   CommandRequest,
@@ -10,22 +10,29 @@ import type {
   StoredCheckpoint,
   Taken,
 } from "../core/storage.ts";
-import { MemoryStorage, type MemoryStorageOptions } from "../storage/memory/memory-storage.ts";
+import { type ExpirableStore, memoryStore, type MemoryStoreOptions } from "./expirable-store.ts";
+import { RelayedStorage } from "./relayed-storage.ts";
+
+/** More than any test has waiting. */
+const TAKE_ALL = 1000;
 
 /** Keeps the last lease and the whole log of each task. */
-export class LeaseBook extends MemoryStorage {
+export class LeaseBook extends RelayedStorage {
   /** By all replicas of one harness. */
   override readonly shared: boolean = true;
   readonly #leases = new Map<string, Lease>();
   readonly #logs = new Map<string, Entry[]>();
-  readonly #leaseMs: number;
-  readonly #clock: { skewMs: number };
+  readonly #store: ExpirableStore;
+  /** Takes under way. */
+  readonly #takes = new Set<Promise<unknown>>();
+  /** While a lease is made to run out: until then nobody else takes. */
+  #expired: Promise<void> | undefined;
 
-  constructor(options: Omit<MemoryStorageOptions, "now">) {
-    const clock = { skewMs: 0 };
-    super({ ...options, now: () => Date.now() + clock.skewMs });
-    this.#clock = clock;
-    this.#leaseMs = options.leaseMs;
+  /** In front of a store, or of a memory store of its own. */
+  constructor(store: ExpirableStore | MemoryStoreOptions) {
+    const own = "storage" in store ? store : memoryStore(store);
+    super(own.storage);
+    this.#store = own;
   }
 
   override async create(request: CreateRequest): Promise<CreateReply> {
@@ -65,24 +72,53 @@ export class LeaseBook extends MemoryStorage {
   }
 
   override async take(request: LeaseRequest, limit: number): Promise<readonly Taken[]> {
-    const taken = await super.take(request, limit);
-    for (const { lease } of taken) this.#note(lease);
-    return taken;
+    while (this.#expired !== undefined) await this.#expired;
+    const taking = super.take(request, limit);
+    this.#takes.add(taking);
+    try {
+      return this.#noteTaken(await taking);
+    } finally {
+      this.#takes.delete(taking);
+    }
   }
 
   /**
-   * Lets the lease of one task run out and gives the task, and whatever else waits, to another replica: one step, so that nobody is
-   * quicker. Throws where nobody owns the task.
+   * Lets the lease of one task run out and gives the task, and whatever else waits, to another replica; nobody is quicker. Throws where
+   * nobody owns the task.
    */
   async expire(taskId: string, by: LeaseRequest): Promise<readonly Taken[]> {
-    if ((await this.meta(taskId))?.leased !== true) throw new TypeError(`nobody owns the task ${taskId} now`);
-    const others = [...this.#leases.values()].filter((lease) => lease.taskId !== taskId);
-    this.#clock.skewMs += this.#leaseMs;
-    // Not awaited one by one: each is done when it returns, and no other replica comes in between.
-    const steps = [this.renew(others.map((lease) => ({ lease, consumed: 0, known: Infinity }))), this.sweep()];
-    const taking = this.take(by, Infinity);
-    await Promise.all(steps);
-    return taking;
+    if (!(await this.#isLeased(taskId))) throw new TypeError(`nobody owns the task ${taskId} now`);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#expired = promise;
+    try {
+      await Promise.allSettled(this.#takes);
+      const taken: Taken[] = [];
+      let request = by;
+      do {
+        await this.#store.expire(
+          taskId,
+          [...this.#leases.values()].filter((lease) => lease.taskId !== taskId),
+        );
+        // Also tells the store that something waits.
+        await this.sweep();
+        taken.push(...this.#noteTaken(await super.take(request, TAKE_ALL)));
+        // The owner may have renewed its lease in between.
+        request = { ...by, token: newMark() + newMark() };
+      } while (!taken.some(({ lease }) => lease.taskId === taskId) && (await this.#isLeased(taskId)));
+      return taken;
+    } finally {
+      this.#expired = undefined;
+      resolve();
+    }
+  }
+
+  async #isLeased(taskId: string): Promise<boolean> {
+    return (await this.meta(taskId))?.leased === true;
+  }
+
+  #noteTaken(taken: readonly Taken[]): readonly Taken[] {
+    for (const { lease } of taken) this.#note(lease);
+    return taken;
   }
 
   #note(lease: Lease | undefined): void {

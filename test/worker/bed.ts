@@ -4,6 +4,7 @@ import type { Agent, Turn } from "../../src/core/agent.ts";
 import { type AgentEvent, artifact, textPart } from "../../src/core/events.ts";
 import type { Entry } from "../../src/core/log-entry.ts";
 import type { Log } from "../../src/core/telemetry.ts";
+import type { AgentHarness } from "../../src/testing/index.ts";
 
 /** An agent of one function. */
 export function agentOf(run: (turn: Turn) => AsyncIterable<AgentEvent>, more: Partial<Agent> = {}): Agent {
@@ -38,6 +39,11 @@ export async function read(events: AsyncIterable<StreamResponse>): Promise<strin
 /** Entries of a log as {@link shown} has them; commands by their kind. */
 export function shownLog(entries: readonly Entry[]): string[] {
   return entries.map((entry) => (entry.kind === "event" ? shown(entry.event) : `(${entry.command.kind.case})`));
+}
+
+/** Resolves when the log holds this line, as {@link shownLog} has it: a turn goes on before what it yielded is stored. */
+export async function stored(harness: AgentHarness, taskId: string, line: string): Promise<void> {
+  while (!shownLog(await harness.log(taskId)).includes(line)) await new Promise((resolve) => setImmediate(resolve));
 }
 
 /** The state's name. */

@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { TurnAborted } from "../../src/core/agent.ts";
 import { TaskError } from "../../src/core/errors.ts";
 import { canceled, completed, failed, inputRequired, working } from "../../src/core/events.ts";
-import { testAgent } from "../../src/testing/index.ts";
-import { aborted, agentOf, content, Gate, read, shownLog, stateName, text, textIn } from "./bed.ts";
+import { aborted, agentOf, content, Gate, read, shownLog, stateName, stored, text, textIn } from "./bed.ts";
+import { onEachStore } from "./each-store.ts";
 
 const notCancelable = (error: unknown): boolean => error instanceof TaskError && error.reason === "TASK_NOT_CANCELABLE";
 
-test("a cancel aborts the turn's signal with its reason; a turn that then returns leaves CANCELED", async () => {
+onEachStore("a cancel aborts the turn's signal with its reason; a turn that then returns leaves CANCELED", async (start) => {
   const begun = new Gate();
   let reason: unknown;
   const agent = agentOf(async function* ({ signal }) {
@@ -17,7 +16,7 @@ test("a cancel aborts the turn's signal with its reason; a turn that then return
     await aborted(signal);
     reason = signal.reason;
   });
-  await using harness = await testAgent(agent);
+  await using harness = await start(agent);
   const handle = await harness.send("go");
   await begun.opened;
   assert.equal(stateName(await handle.cancel()), "CANCELED");
@@ -25,7 +24,7 @@ test("a cancel aborts the turn's signal with its reason; a turn that then return
   assert.deepEqual(await read(handle.events), ["task SUBMITTED", "WORKING", "a = kept", "CANCELED"]);
 });
 
-test("what the agent yields after the cancel still counts, and its own terminal state wins", async () => {
+onEachStore("what the agent yields after the cancel still counts, and its own terminal state wins", async (start) => {
   for (const [event, state] of [
     [completed("just in time"), "COMPLETED"],
     [failed("half done"), "FAILED"],
@@ -39,7 +38,7 @@ test("what the agent yields after the cancel still counts, and its own terminal 
       yield text("a", "last words");
       yield event;
     });
-    await using harness = await testAgent(agent);
+    await using harness = await start(agent);
     const handle = await harness.send("go");
     await begun.opened;
     const task = await handle.cancel();
@@ -48,7 +47,7 @@ test("what the agent yields after the cancel still counts, and its own terminal 
   }
 });
 
-test("a canceled turn that throws leaves CANCELED, not FAILED", async () => {
+onEachStore("a canceled turn that throws leaves CANCELED, not FAILED", async (start) => {
   const begun = new Gate();
   const agent = agentOf(async function* ({ signal }) {
     yield working();
@@ -56,13 +55,13 @@ test("a canceled turn that throws leaves CANCELED, not FAILED", async () => {
     await aborted(signal);
     throw signal.reason;
   });
-  await using harness = await testAgent(agent);
+  await using harness = await start(agent);
   const handle = await harness.send("go");
   await begun.opened;
   assert.equal(stateName(await handle.cancel()), "CANCELED");
 });
 
-test("a turn that does not listen is cut off after cancelGraceMs; nothing that it yields later is appended", async () => {
+onEachStore("a turn that does not listen is cut off after cancelGraceMs; nothing that it yields later is appended", async (start) => {
   const [begun, go, over] = [new Gate(), new Gate(), new Gate()];
   const agent = agentOf(async function* () {
     try {
@@ -74,59 +73,64 @@ test("a turn that does not listen is cut off after cancelGraceMs; nothing that i
       over.open();
     }
   });
-  await using harness = await testAgent(agent, { cancelGraceMs: 20 });
+  await using harness = await start(agent, { cancelGraceMs: 20 });
   const handle = await harness.send("go");
   await begun.opened;
+  await stored(harness, handle.taskId, "WORKING");
   assert.equal(stateName(await handle.cancel()), "CANCELED");
   go.open();
   await over.opened;
   assert.deepEqual(shownLog(await harness.log(handle.taskId)), ["task SUBMITTED", "(start)", "WORKING", "(cancel)", "CANCELED"]);
 });
 
-test("a second cancel joins the first; after CANCELED the task is not cancelable", async () => {
-  const begun = new Gate();
+onEachStore("a second cancel joins the first; after CANCELED the task is not cancelable", async (start, t) => {
+  const [begun, go] = [new Gate(), new Gate()];
   const agent = agentOf(async function* ({ signal }) {
     begun.open();
     await aborted(signal);
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await go.opened;
     yield* [];
   });
-  await using harness = await testAgent(agent);
+  await using harness = await start(agent);
   const handle = await harness.send("go");
   await begun.opened;
+  const waits = t.mock.method(harness.storage, "tail");
   const first = handle.cancel();
-  while ((await harness.storage.meta(handle.taskId))?.cancelRequested === 0) await Promise.resolve();
-  const both = await Promise.all([first, handle.cancel(), handle.cancel()]);
+  while ((await harness.storage.meta(handle.taskId))?.cancelRequested === 0) await new Promise((resolve) => setImmediate(resolve));
+  const all = [first, handle.cancel(), handle.cancel()];
+  while (waits.mock.callCount() < all.length) await new Promise((resolve) => setImmediate(resolve));
+  go.open();
+  const both = await Promise.all(all);
   assert.deepEqual(both.map(stateName), ["CANCELED", "CANCELED", "CANCELED"]);
   assert.deepEqual(shownLog(await harness.log(handle.taskId)), ["task SUBMITTED", "(start)", "(cancel)", "CANCELED"]);
   await assert.rejects(() => handle.cancel(), notCancelable);
 });
 
-test("a cancel of an interrupted task that no turn waits on is CANCELED at once", async () => {
+onEachStore("a cancel of an interrupted task that no turn waits on is CANCELED at once", async (start) => {
   const agent = agentOf(async function* () {
     yield inputRequired("which?");
   });
-  await using harness = await testAgent(agent);
+  await using harness = await start(agent);
   const handle = await harness.send("go");
   await handle.task();
   while (harness.worker.owned > 0) await new Promise((resolve) => setImmediate(resolve));
   assert.equal(stateName(await handle.cancel()), "CANCELED");
 });
 
-test("a cancel wakes a turn that waits for its caller: next() is undefined", async () => {
+onEachStore("a cancel wakes a turn that waits for its caller: next() is undefined", async (start) => {
   let answer: unknown = "none";
   const agent = agentOf(async function* (turn) {
     yield inputRequired("which?");
     answer = await turn.next();
   });
-  await using harness = await testAgent(agent);
+  await using harness = await start(agent);
   const handle = await harness.send("go");
   await handle.task();
   assert.equal(stateName(await handle.cancel()), "CANCELED");
   assert.equal(answer, undefined);
 });
 
-test("a cancel of a task that waits for a place is CANCELED, and its turn never runs", async () => {
+onEachStore("a cancel of a task that waits for a place is CANCELED, and its turn never runs", async (start) => {
   const [go, begun] = [new Gate(), new Gate()];
   const ran: unknown[] = [];
   const agent = agentOf(async function* ({ message }) {
@@ -135,7 +139,7 @@ test("a cancel of a task that waits for a place is CANCELED, and its turn never 
     await go.opened;
     yield completed();
   });
-  await using harness = await testAgent(agent, { capacity: 1 });
+  await using harness = await start(agent, { capacity: 1 });
   const first = await harness.send("first");
   await begun.opened;
   const waiting = await harness.send("waiting");
@@ -147,7 +151,7 @@ test("a cancel of a task that waits for a place is CANCELED, and its turn never 
 });
 
 for (const when of ["before", "after"] as const) {
-  test(`a cancel that comes ${when} a follow-up's new owner reads the log is heard at once`, async (t) => {
+  onEachStore(`a cancel that comes ${when} a follow-up's new owner reads the log is heard at once`, async (start, t) => {
     const begun = new Gate();
     let runs = 0;
     const agent = agentOf(async function* ({ signal }) {
@@ -159,7 +163,7 @@ for (const when of ["before", "after"] as const) {
       begun.open();
       await aborted(signal);
     });
-    await using harness = await testAgent(agent, { cancelGraceMs: 60_000, renewMs: 60_000 });
+    await using harness = await start(agent, { cancelGraceMs: 60_000, renewMs: 60_000 });
     const handle = await harness.send("go");
     await handle.task();
     while (harness.worker.owned > 0) await new Promise((resolve) => setImmediate(resolve));
@@ -184,11 +188,11 @@ for (const when of ["before", "after"] as const) {
   });
 }
 
-test("a cancel at any moment of a short task ends it once", async () => {
+onEachStore("a cancel at any moment of a short task ends it once", async (start) => {
   const agent = agentOf(async function* ({ signal }) {
     for (let count = 0; count < 3 && !signal.aborted; count += 1) yield text("a", "x", true);
   });
-  await using harness = await testAgent(agent, { cancelGraceMs: 200 });
+  await using harness = await start(agent, { cancelGraceMs: 200 });
   for (let delay = 0; delay < 25; delay += 1) {
     const handle = await harness.send(`go ${delay}`);
     for (let tick = 0; tick < delay; tick += 1)

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { completed, inputRequired, working } from "../../src/core/events.ts";
-import { type AgentHarness, type TaskHandle, testAgent } from "../../src/testing/index.ts";
+import type { AgentHarness, TaskHandle } from "../../src/testing/index.ts";
 import { agentOf, Gate, read, stateName, textIn } from "./bed.ts";
+import { onEachStore } from "./each-store.ts";
 
 /** Renewals and sweeps are far away: what happens at once happens by itself. */
 const QUIET = { renewMs: 60_000 };
 
-test("beyond capacity a task waits, and runs as soon as a turn ends", async () => {
+onEachStore("beyond capacity a task waits, and runs as soon as a turn ends", async (start) => {
   let running = 0;
   let most = 0;
   const full = new Gate();
@@ -20,7 +20,7 @@ test("beyond capacity a task waits, and runs as soon as a turn ends", async () =
     running -= 1;
     yield completed();
   });
-  await using harness = await testAgent(agent, { capacity: 2, ...QUIET });
+  await using harness = await start(agent, { capacity: 2, ...QUIET });
   const handles: TaskHandle[] = [];
   for (let count = 0; count < 7; count += 1) {
     gates.set(`${count}`, new Gate());
@@ -35,23 +35,26 @@ test("beyond capacity a task waits, and runs as soon as a turn ends", async () =
   assert.equal(most, 2);
 });
 
-test("sends at the same time, and a take among them, never run more turns than there is capacity for", async () => {
+onEachStore("sends at the same time, and a take among them, never run more turns than there is capacity for", async (start) => {
   let running = 0;
   let most = 0;
+  const full = new Gate();
   const agent = agentOf(async function* () {
     running += 1;
     most = Math.max(most, running);
+    if (running === 3) full.open();
+    await full.opened;
     await new Promise((resolve) => setImmediate(resolve));
     yield working();
     running -= 1;
   });
-  await using harness = await testAgent(agent, { capacity: 3, ...QUIET });
+  await using harness = await start(agent, { capacity: 3, ...QUIET });
   const handles = await Promise.all(Array.from({ length: 40 }, (_, index) => harness.send(`${index}`)));
   for (const handle of handles) assert.equal(stateName(await handle.task()), "COMPLETED");
   assert.equal(most, 3);
 });
 
-test("a turn that waits for its caller makes room at once", async () => {
+onEachStore("a turn that waits for its caller makes room at once", async (start) => {
   const waiting = new Gate();
   const agent = agentOf(async function* (turn) {
     if (textIn(turn.message) !== "ask") {
@@ -62,7 +65,7 @@ test("a turn that waits for its caller makes room at once", async () => {
     yield inputRequired("which?");
     await turn.next();
   });
-  await using harness = await testAgent(agent, { capacity: 1, ...QUIET });
+  await using harness = await start(agent, { capacity: 1, ...QUIET });
   const asking = await harness.send("ask");
   const second = await harness.send("run");
   waiting.open();
@@ -70,7 +73,7 @@ test("a turn that waits for its caller makes room at once", async () => {
   assert.equal(stateName(await asking.task()), "INPUT_REQUIRED");
 });
 
-test("a follow-up beyond capacity waits, shows WORKING, and is run later as a turn of its own", async () => {
+onEachStore("a follow-up beyond capacity waits, shows WORKING, and is run later as a turn of its own", async (start) => {
   const [begun, go] = [new Gate(), new Gate()];
   const agent = agentOf(async function* ({ message }) {
     const said = textIn(message);
@@ -85,7 +88,7 @@ test("a follow-up beyond capacity waits, shows WORKING, and is run later as a tu
     begun.open();
     await go.opened;
   });
-  await using harness = await testAgent(agent, { capacity: 1, ...QUIET });
+  await using harness = await start(agent, { capacity: 1, ...QUIET });
   const asking = await harness.send("ask");
   await asking.task();
   await idle(harness);
@@ -99,14 +102,12 @@ test("a follow-up beyond capacity waits, shows WORKING, and is run later as a tu
   assert.equal(stateName(await blocking.task()), "COMPLETED");
 });
 
-test("a reservation that leads to no task is given back", async () => {
+onEachStore("a reservation that leads to no task is given back", async (start) => {
   const agent = agentOf(async function* () {
     yield completed();
   });
-  await using harness = await testAgent(agent, { capacity: 1, ...QUIET });
-  await new Promise((resolve) => setImmediate(resolve));
-  const place = harness.worker.reserve();
-  assert.ok(place !== undefined);
+  await using harness = await start(agent, { capacity: 1, ...QUIET });
+  const place = await reserved(harness);
   assert.equal(harness.worker.reserve(), undefined);
   const waiting = await harness.send("waits");
   assert.equal((await harness.storage.meta(waiting.taskId))?.leased, false);
@@ -116,6 +117,15 @@ test("a reservation that leads to no task is given back", async () => {
   assert.equal(stateName(await next.task()), "COMPLETED");
   assert.equal(stateName(await waiting.task()), "COMPLETED");
 });
+
+/** A place, as soon as the replica's first look for waiting tasks is over. */
+async function reserved(harness: AgentHarness): Promise<Disposable> {
+  for (;;) {
+    const place = harness.worker.reserve();
+    if (place !== undefined) return place;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
 
 async function idle(harness: AgentHarness): Promise<void> {
   while (harness.worker.owned > 0) await new Promise((resolve) => setImmediate(resolve));

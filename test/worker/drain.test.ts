@@ -1,42 +1,44 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { TurnAborted } from "../../src/core/agent.ts";
 import { completed, inputRequired, working } from "../../src/core/events.ts";
-import { testAgent } from "../../src/testing/index.ts";
 import { aborted, agentOf, Gate, read, saidBy, shownLog, stateName, text, textIn } from "./bed.ts";
+import { onEachStore } from "./each-store.ts";
 
-test("a resumable turn is handed over: run again elsewhere as resumed, no attempt counted, its signal says draining", async () => {
-  let begun = new Gate();
-  const reasons: unknown[] = [];
-  const runs: string[] = [];
-  const agent = agentOf(
-    async function* ({ attempt, resumed, signal }) {
-      runs.push(`${attempt} ${resumed}`);
-      yield text(`a${runs.length}`, "x");
-      if (runs.length > 3) {
-        yield completed();
-        return;
-      }
-      begun.open();
-      await aborted(signal);
-      reasons.push(signal.reason);
-    },
-    { resumable: true },
-  );
-  await using harness = await testAgent(agent, { maxAttempts: 1 });
-  const handle = await harness.send("go");
-  for (let drain = 0; drain < 3; drain += 1) {
-    await begun.opened;
-    begun = new Gate();
-    await harness.drain();
-  }
-  assert.equal(stateName(await handle.task()), "COMPLETED");
-  assert.deepEqual(runs, ["1 false", "1 true", "1 true", "1 true"]);
-  assert.equal(reasons.length, 3);
-  for (const reason of reasons) assert.ok(reason instanceof TurnAborted && reason.abortCause === "draining");
-});
+onEachStore(
+  "a resumable turn is handed over: run again elsewhere as resumed, no attempt counted, its signal says draining",
+  async (start) => {
+    let begun = new Gate();
+    const reasons: unknown[] = [];
+    const runs: string[] = [];
+    const agent = agentOf(
+      async function* ({ attempt, resumed, signal }) {
+        runs.push(`${attempt} ${resumed}`);
+        yield text(`a${runs.length}`, "x");
+        if (runs.length > 3) {
+          yield completed();
+          return;
+        }
+        begun.open();
+        await aborted(signal);
+        reasons.push(signal.reason);
+      },
+      { resumable: true },
+    );
+    await using harness = await start(agent, { maxAttempts: 1 });
+    const handle = await harness.send("go");
+    for (let drain = 0; drain < 3; drain += 1) {
+      await begun.opened;
+      begun = new Gate();
+      await harness.drain();
+    }
+    assert.equal(stateName(await handle.task()), "COMPLETED");
+    assert.deepEqual(runs, ["1 false", "1 true", "1 true", "1 true"]);
+    assert.equal(reasons.length, 3);
+    for (const reason of reasons) assert.ok(reason instanceof TurnAborted && reason.abortCause === "draining");
+  },
+);
 
-test("nothing that a handed-over turn yields, throws or returns is appended any more", async () => {
+onEachStore("nothing that a handed-over turn yields, throws or returns is appended any more", async (start) => {
   for (const end of ["yields", "throws", "returns"]) {
     const [begun, over] = [new Gate(), new Gate()];
     let runs = 0;
@@ -59,7 +61,7 @@ test("nothing that a handed-over turn yields, throws or returns is appended any 
       },
       { resumable: true },
     );
-    await using harness = await testAgent(agent);
+    await using harness = await start(agent);
     const handle = await harness.send("go");
     await begun.opened;
     await harness.drain();
@@ -70,35 +72,38 @@ test("nothing that a handed-over turn yields, throws or returns is appended any 
   }
 });
 
-test("a resumable turn that goes on yielding during the hand-over loses nothing that was stored and repeats nothing", async () => {
-  let runs = 0;
-  const begun = new Gate();
-  const agent = agentOf(
-    async function* ({ signal }) {
-      runs += 1;
-      if (runs > 1) return;
-      for (let count = 0; !signal.aborted; count += 1) {
-        yield text("a", `${count}`, count > 0);
-        begun.open();
-        if (count % 100 === 0) await new Promise((resolve) => setImmediate(resolve));
-      }
-    },
-    { resumable: true },
-  );
-  await using harness = await testAgent(agent);
-  const handle = await harness.send("go");
-  await begun.opened;
-  await new Promise((resolve) => setTimeout(resolve, 5));
-  await harness.drain();
-  await handle.task();
-  const chunks = shownLog(await harness.log(handle.taskId)).flatMap((line) => /^a \+?= (\d+)$/.exec(line)?.[1] ?? []);
-  assert.deepEqual(
-    chunks,
-    Array.from(chunks, (_, index) => `${index}`),
-  );
-});
+onEachStore(
+  "a resumable turn that goes on yielding during the hand-over loses nothing that was stored and repeats nothing",
+  async (start) => {
+    let runs = 0;
+    const begun = new Gate();
+    const agent = agentOf(
+      async function* ({ signal }) {
+        runs += 1;
+        if (runs > 1) return;
+        for (let count = 0; !signal.aborted; count += 1) {
+          yield text("a", `${count}`, count > 0);
+          begun.open();
+          if (count % 100 === 0) await new Promise((resolve) => setImmediate(resolve));
+        }
+      },
+      { resumable: true },
+    );
+    await using harness = await start(agent);
+    const handle = await harness.send("go");
+    await begun.opened;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    await harness.drain();
+    await handle.task();
+    const chunks = shownLog(await harness.log(handle.taskId)).flatMap((line) => /^a \+?= (\d+)$/.exec(line)?.[1] ?? []);
+    assert.deepEqual(
+      chunks,
+      Array.from(chunks, (_, index) => `${index}`),
+    );
+  },
+);
 
-test("a turn that cannot be resumed may finish within drainMs", async () => {
+onEachStore("a turn that cannot be resumed may finish within drainMs", async (start) => {
   const [begun, go] = [new Gate(), new Gate()];
   const agent = agentOf(async function* () {
     yield working();
@@ -106,7 +111,7 @@ test("a turn that cannot be resumed may finish within drainMs", async () => {
     await go.opened;
     yield completed("in time");
   });
-  await using harness = await testAgent(agent, { drainMs: 10_000 });
+  await using harness = await start(agent, { drainMs: 10_000 });
   const handle = await harness.send("go");
   await begun.opened;
   const drained = harness.drain();
@@ -115,26 +120,29 @@ test("a turn that cannot be resumed may finish within drainMs", async () => {
   assert.equal(saidBy(await handle.task()), "in time");
 });
 
-test("what has not finished after drainMs is released; as it cannot be resumed it ends FAILED elsewhere, and is not run twice", async () => {
-  const begun = new Gate();
-  let runs = 0;
-  const agent = agentOf(async function* () {
-    runs += 1;
-    yield text("a", "1");
-    begun.open();
-    await new Promise(() => undefined);
-  });
-  await using harness = await testAgent(agent, { drainMs: 20 });
-  const handle = await harness.send("go");
-  await begun.opened;
-  await harness.drain();
-  const task = await handle.task();
-  assert.equal(stateName(task), "FAILED");
-  assert.match(saidBy(task), /cannot resume/);
-  assert.equal(runs, 1);
-});
+onEachStore(
+  "what has not finished after drainMs is released; as it cannot be resumed it ends FAILED elsewhere, and is not run twice",
+  async (start) => {
+    const begun = new Gate();
+    let runs = 0;
+    const agent = agentOf(async function* () {
+      runs += 1;
+      yield text("a", "1");
+      begun.open();
+      await new Promise(() => undefined);
+    });
+    await using harness = await start(agent, { drainMs: 20 });
+    const handle = await harness.send("go");
+    await begun.opened;
+    await harness.drain();
+    const task = await handle.task();
+    assert.equal(stateName(task), "FAILED");
+    assert.match(saidBy(task), /cannot resume/);
+    assert.equal(runs, 1);
+  },
+);
 
-test("a task that was created just before the drain runs elsewhere, once", async () => {
+onEachStore("a task that was created just before the drain runs elsewhere, once", async (start) => {
   let runs = 0;
   const agent = agentOf(
     async function* () {
@@ -143,7 +151,7 @@ test("a task that was created just before the drain runs elsewhere, once", async
     },
     { resumable: true },
   );
-  await using harness = await testAgent(agent);
+  await using harness = await start(agent);
   const sent = harness.send("go");
   await Promise.resolve();
   const drained = harness.drain();
@@ -153,7 +161,7 @@ test("a task that was created just before the drain runs elsewhere, once", async
   assert.equal(runs, 1);
 });
 
-test("a create that comes back only during the drain leaves its task to another replica", async (t) => {
+onEachStore("a create that comes back only during the drain leaves its task to another replica", async (start, t) => {
   const [begun, end] = [new Gate(), new Gate()];
   const agent = agentOf(async function* ({ message }) {
     if (textIn(message) === "block") {
@@ -162,7 +170,7 @@ test("a create that comes back only during the drain leaves its task to another 
     }
     yield completed();
   });
-  await using harness = await testAgent(agent, { drainMs: 10_000 });
+  await using harness = await start(agent, { drainMs: 10_000 });
   const blocking = await harness.send("block");
   await begun.opened;
   const { storage } = harness;
@@ -189,7 +197,7 @@ test("a create that comes back only during the drain leaves its task to another 
   assert.equal(stateName(await blocking.task()), "COMPLETED");
 });
 
-test("a turn that waits for its caller is let go; the answer begins a new turn elsewhere", async () => {
+onEachStore("a turn that waits for its caller is let go; the answer begins a new turn elsewhere", async (start) => {
   const runs: string[] = [];
   const agent = agentOf(async function* (turn) {
     runs.push(`${textIn(turn.message)} ${turn.resumed}`);
@@ -197,7 +205,7 @@ test("a turn that waits for its caller is let go; the answer begins a new turn e
     yield inputRequired("which?");
     await turn.next();
   });
-  await using harness = await testAgent(agent, { drainMs: 60_000 });
+  await using harness = await start(agent, { drainMs: 60_000 });
   const handle = await harness.send("one");
   await handle.task();
   await harness.drain();
@@ -206,9 +214,9 @@ test("a turn that waits for its caller is let go; the answer begins a new turn e
   assert.deepEqual(runs, ["one false", "two false"]);
 });
 
-test("a drain is idempotent, takes nothing new and ends as soon as nothing runs", async () => {
+onEachStore("a drain is idempotent, takes nothing new and ends as soon as nothing runs", async (start) => {
   const agent = agentOf(async function* () {});
-  await using harness = await testAgent(agent, { drainMs: 60_000 });
+  await using harness = await start(agent, { drainMs: 60_000 });
   await (await harness.send("go")).task();
   const { worker } = harness;
   const first = worker.drain();
@@ -224,14 +232,14 @@ test("a drain is idempotent, takes nothing new and ends as soon as nothing runs"
   assert.equal(stateName(await handle.task()), "COMPLETED");
 });
 
-test("a second signal skips the waiting of a drain", async () => {
+onEachStore("a second signal skips the waiting of a drain", async (start) => {
   const begun = new Gate();
   const agent = agentOf(async function* () {
     begun.open();
     yield* [];
     await new Promise(() => undefined);
   });
-  await using harness = await testAgent(agent, { drainMs: 60_000 });
+  await using harness = await start(agent, { drainMs: 60_000 });
   await harness.send("go");
   await begun.opened;
   const skip = new AbortController();

@@ -1,18 +1,19 @@
 import assert from "node:assert/strict";
-import { test, type TestContext } from "node:test";
+import type { TestContext } from "node:test";
 import { TaskError } from "../../src/core/errors.ts";
 import { completed, inputRequired, working } from "../../src/core/events.ts";
 import type { Batch, Lease } from "../../src/core/storage.ts";
-import { type AgentHarness, testAgent } from "../../src/testing/index.ts";
+import type { AgentHarness } from "../../src/testing/index.ts";
 import { agentOf, content, Gate, history, read, shownLog, stateName, text, textIn } from "./bed.ts";
+import { onEachStore } from "./each-store.ts";
 
-test("an interrupted task goes on: WORKING and the message in one step, a new turn, the rest of the conversation", async () => {
+onEachStore("an interrupted task goes on: WORKING and the message in one step, a new turn, the rest of the conversation", async (start) => {
   const turns: { attempt: number; resumed: boolean; said: unknown; history: unknown[] }[] = [];
   const agent = agentOf(async function* ({ attempt, resumed, message, history: so_far }) {
     turns.push({ attempt, resumed, said: textIn(message), history: history({ history: [...so_far] }) });
     yield turns.length === 1 ? inputRequired("which?") : completed();
   });
-  await using harness = await testAgent(agent);
+  await using harness = await start(agent);
   const handle = await harness.send("book");
   assert.deepEqual(await read(handle.events), ["task SUBMITTED", "INPUT_REQUIRED: which?"]);
   assert.equal(stateName(await handle.task()), "INPUT_REQUIRED");
@@ -28,7 +29,7 @@ test("an interrupted task goes on: WORKING and the message in one step, a new tu
   assert.deepEqual(log, ["task SUBMITTED", "(start)", "INPUT_REQUIRED: which?", "WORKING", "(followUp)", "COMPLETED"]);
 });
 
-test("a turn stays alive across an interrupted state and awaits the next message", async () => {
+onEachStore("a turn stays alive across an interrupted state and awaits the next message", async (start) => {
   let runs = 0;
   const agent = agentOf(async function* (turn) {
     runs += 1;
@@ -36,7 +37,7 @@ test("a turn stays alive across an interrupted state and awaits the next message
     const message = await turn.next();
     yield text("greeting", `hello ${textIn(message)}`);
   });
-  await using harness = await testAgent(agent);
+  await using harness = await start(agent);
   const handle = await harness.send("greet me");
   await handle.task();
   const answer = await handle.followUp("ann");
@@ -44,7 +45,7 @@ test("a turn stays alive across an interrupted state and awaits the next message
   assert.equal(runs, 1);
 });
 
-test("what a living turn yields while it waits for its caller is logged and streamed", async () => {
+onEachStore("what a living turn yields while it waits for its caller is logged and streamed", async (start) => {
   const gate = new Gate();
   const agent = agentOf(async function* (turn) {
     yield inputRequired("more?");
@@ -52,26 +53,20 @@ test("what a living turn yields while it waits for its caller is logged and stre
     yield text("a", "meanwhile");
     await turn.next();
   });
-  await using harness = await testAgent(agent, { closeOnInputRequired: "none" });
+  await using harness = await start(agent, { closeOnInputRequired: "none" });
   const handle = await harness.send("go");
   await handle.task();
   gate.open();
-  const events = handle.events[Symbol.asyncIterator]();
-  const seen: string[] = [];
-  for (let count = 0; count < 3; count += 1) {
-    const { value } = await events.next();
-    if (value !== undefined) seen.push(...(await read(one(value))));
-  }
-  assert.deepEqual(seen, ["task SUBMITTED", "INPUT_REQUIRED: more?", "a = meanwhile"]);
+  assert.deepEqual(await read(take(handle.events, 3)), ["task SUBMITTED", "INPUT_REQUIRED: more?", "a = meanwhile"]);
 });
 
-test("a working task takes messages only from an agent that says so", async () => {
+onEachStore("a working task takes messages only from an agent that says so", async (start) => {
   const gate = new Gate();
   const agent = agentOf(async function* () {
     await gate.opened;
     yield completed();
   });
-  await using harness = await testAgent(agent);
+  await using harness = await start(agent);
   const handle = await harness.send("go");
   await assert.rejects(
     () => handle.followUp("more"),
@@ -85,7 +80,7 @@ test("a working task takes messages only from an agent that says so", async () =
   );
 });
 
-test("acceptsMessages: a message to a working turn comes out of next(), and is in the history", async () => {
+onEachStore("acceptsMessages: a message to a working turn comes out of next(), and is in the history", async (start) => {
   const begun = new Gate();
   const agent = agentOf(
     async function* (turn) {
@@ -96,7 +91,7 @@ test("acceptsMessages: a message to a working turn comes out of next(), and is i
     },
     { acceptsMessages: true },
   );
-  await using harness = await testAgent(agent);
+  await using harness = await start(agent);
   const handle = await harness.send("go");
   await begun.opened;
   await handle.followUp("more");
@@ -105,7 +100,7 @@ test("acceptsMessages: a message to a working turn comes out of next(), and is i
   assert.deepEqual(history(task), ["go", "more"]);
 });
 
-test("a turn that returns with an untaken message is followed by another turn, not by COMPLETED", async () => {
+onEachStore("a turn that returns with an untaken message is followed by another turn, not by COMPLETED", async (start) => {
   const said: unknown[] = [];
   const [begun, go] = [new Gate(), new Gate()];
   const agent = agentOf(
@@ -117,7 +112,7 @@ test("a turn that returns with an untaken message is followed by another turn, n
     },
     { acceptsMessages: true },
   );
-  await using harness = await testAgent(agent);
+  await using harness = await start(agent);
   const handle = await harness.send("one");
   await begun.opened;
   await handle.followUp("two");
@@ -129,7 +124,7 @@ test("a turn that returns with an untaken message is followed by another turn, n
   assert.equal(log.filter((line) => line === "COMPLETED").length, 1);
 });
 
-test("a message that comes while the turn returns is not lost, whenever it comes", async () => {
+onEachStore("a message that comes while the turn returns is not lost, whenever it comes", async (start) => {
   for (let delay = 0; delay < 12; delay += 1) {
     const said: unknown[] = [];
     const begun = new Gate();
@@ -141,7 +136,7 @@ test("a message that comes while the turn returns is not lost, whenever it comes
       },
       { acceptsMessages: true },
     );
-    await using harness = await testAgent(agent);
+    await using harness = await start(agent);
     const handle = await harness.send("one");
     await begun.opened;
     for (let tick = 0; tick < delay; tick += 1) await Promise.resolve();
@@ -154,7 +149,7 @@ test("a message that comes while the turn returns is not lost, whenever it comes
   }
 });
 
-test("a terminal event of the agent wins over an untaken message", async () => {
+onEachStore("a terminal event of the agent wins over an untaken message", async (start) => {
   const [begun, go] = [new Gate(), new Gate()];
   const agent = agentOf(
     async function* () {
@@ -164,7 +159,7 @@ test("a terminal event of the agent wins over an untaken message", async () => {
     },
     { acceptsMessages: true },
   );
-  await using harness = await testAgent(agent);
+  await using harness = await start(agent);
   const handle = await harness.send("one");
   await begun.opened;
   await handle.followUp("two");
@@ -174,7 +169,7 @@ test("a terminal event of the agent wins over an untaken message", async () => {
   assert.deepEqual(history(task), ["one", "two"]);
 });
 
-test("an untaken message goes on with a task that was interrupted after it: WORKING again, then its turn", async () => {
+onEachStore("an untaken message goes on with a task that was interrupted after it: WORKING again, then its turn", async (start) => {
   const said: unknown[] = [];
   const [begun, go] = [new Gate(), new Gate()];
   const agent = agentOf(
@@ -187,20 +182,20 @@ test("an untaken message goes on with a task that was interrupted after it: WORK
     },
     { acceptsMessages: true },
   );
-  await using harness = await testAgent(agent, { workingAfterMs: 1 });
+  await using harness = await start(agent, { workingAfterMs: 1 });
   const handle = await harness.send("one");
   await begun.opened;
   await handle.followUp("two");
   const subscription = (await handle.followUp("three")).events;
   go.open();
   await read(subscription);
-  for (;;) if (stateName(await handle.task()) === "COMPLETED") break;
+  while (stateName(await handle.task()) !== "COMPLETED") await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual(said, ["one", "two", "three"]);
   const log = shownLog(await harness.log(handle.taskId)).slice(-3);
   assert.deepEqual(log, ["INPUT_REQUIRED: which?", "WORKING", "COMPLETED"]);
 });
 
-test("next() that an ended turn has left waiting takes no message from the turn that follows", async () => {
+onEachStore("next() that an ended turn has left waiting takes no message from the turn that follows", async (start) => {
   const said: unknown[] = [];
   const second = new Gate();
   const agent = agentOf(
@@ -217,7 +212,7 @@ test("next() that an ended turn has left waiting takes no message from the turn 
     },
     { acceptsMessages: true },
   );
-  await using harness = await testAgent(agent);
+  await using harness = await start(agent);
   const handle = await harness.send("one");
   await handle.task();
   const next = await handle.followUp("two");
@@ -231,27 +226,30 @@ test("next() that an ended turn has left waiting takes no message from the turn 
   assert.equal(content(await harness.read(handle.taskId), "a"), "three");
 });
 
-test("a message that comes while a returned turn is written out is the next turn's, not the one's that left next() waiting", async (t) => {
-  const said: string[] = [];
-  const agent = agentOf(
-    async function* (turn) {
-      said.push(textIn(turn.message));
-      if (said.length === 1) void turn.next();
-      yield text("a", "x");
-    },
-    { acceptsMessages: true },
-  );
-  await using harness = await testAgent(agent);
-  const release = holdAppend(t, harness);
-  const handle = await harness.send("one");
-  await release.held;
-  await handle.followUp("two");
-  release.go();
-  assert.equal(stateName(await handle.task()), "COMPLETED");
-  assert.deepEqual(said, ["one", "two"]);
-});
+onEachStore(
+  "a message that comes while a returned turn is written out is the next turn's, not the one's that left next() waiting",
+  async (start, t) => {
+    const said: string[] = [];
+    const agent = agentOf(
+      async function* (turn) {
+        said.push(textIn(turn.message));
+        if (said.length === 1) void turn.next();
+        yield text("a", "x");
+      },
+      { acceptsMessages: true },
+    );
+    await using harness = await start(agent);
+    const release = holdAppend(t, harness);
+    const handle = await harness.send("one");
+    await release.held;
+    await handle.followUp("two");
+    release.go();
+    assert.equal(stateName(await handle.task()), "COMPLETED");
+    assert.deepEqual(said, ["one", "two"]);
+  },
+);
 
-test("a message that overtakes INPUT_REQUIRED on its way into the log: WORKING again, then its turn", async (t) => {
+onEachStore("a message that overtakes INPUT_REQUIRED on its way into the log: WORKING again, then its turn", async (start, t) => {
   const said: string[] = [];
   const ask = new Gate();
   const agent = agentOf(
@@ -264,7 +262,7 @@ test("a message that overtakes INPUT_REQUIRED on its way into the log: WORKING a
     },
     { acceptsMessages: true },
   );
-  await using harness = await testAgent(agent, { closeOnInputRequired: "none" });
+  await using harness = await start(agent, { closeOnInputRequired: "none" });
   const handle = await harness.send("one");
   while (!shownLog(await harness.log(handle.taskId)).includes("WORKING: one moment")) await new Promise((resolve) => setImmediate(resolve));
   const release = holdAppend(t, harness);
@@ -286,11 +284,11 @@ test("a message that overtakes INPUT_REQUIRED on its way into the log: WORKING a
   ]);
 });
 
-test("a task at rest without a turn holds no lease", async () => {
+onEachStore("a task at rest without a turn holds no lease", async (start) => {
   const agent = agentOf(async function* () {
     yield inputRequired("which?");
   });
-  await using harness = await testAgent(agent);
+  await using harness = await start(agent);
   const handle = await harness.send("go");
   await handle.task();
   while (harness.worker.owned > 0) await new Promise((resolve) => setImmediate(resolve));
@@ -310,6 +308,10 @@ function holdAppend(t: TestContext, { storage }: AgentHarness): { held: Promise<
   return { held: held.opened, go: gate.open };
 }
 
-async function* one<T>(value: T): AsyncGenerator<T> {
-  yield value;
+async function* take<T>(values: AsyncIterable<T>, count: number): AsyncGenerator<T> {
+  let left = count;
+  for await (const value of values) {
+    yield value;
+    if (--left === 0) return;
+  }
 }

@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { MessageSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { Agent, ReplyRequest } from "../../src/core/agent.ts";
 import { TaskError } from "../../src/core/errors.ts";
 import { completed, inputRequired } from "../../src/core/events.ts";
-import { testAgent } from "../../src/testing/index.ts";
 import { aborted, agentOf, stateName } from "./bed.ts";
+import { onEachStore } from "./each-store.ts";
 
 const part = (value: string) => ({ content: { case: "text" as const, value } });
 const replying = (reply: NonNullable<Agent["reply"]>): Agent =>
@@ -18,13 +17,13 @@ const replying = (reply: NonNullable<Agent["reply"]>): Agent =>
   );
 const reason = (wanted: string) => (error: unknown) => error instanceof TaskError && error.reason === wanted;
 
-test("reply answers directly: a message of the agent's, in the caller's context, and no task", async () => {
+onEachStore("reply answers directly: a message of the agent's, in the caller's context, and no task", async (start) => {
   let asked: ReplyRequest | undefined;
   const agent = replying(async (request) => {
     asked = request;
     return { parts: [part("42")] };
   });
-  await using harness = await testAgent(agent);
+  await using harness = await start(agent);
   const answer = await harness.ask({ contextId: "c", parts: [part("6*7")] }, { principal: "ann", metadata: { k: 1 } });
   assert.ok(answer.$typeName === "lf.a2a.v1.Message");
   assert.equal(answer.parts[0]?.content.value, "42");
@@ -42,12 +41,12 @@ test("reply answers directly: a message of the agent's, in the caller's context,
   await assert.rejects(() => harness.send("6*7"), TypeError);
 });
 
-test("reply that gives nothing lets a task begin", async () => {
-  await using harness = await testAgent(replying(async () => undefined));
+onEachStore("reply that gives nothing lets a task begin", async (start) => {
+  await using harness = await start(replying(async () => undefined));
   assert.equal(stateName(await (await harness.send("go")).task()), "COMPLETED");
 });
 
-test("reply is not asked for a message on an existing task, nor for a repeat", async () => {
+onEachStore("reply is not asked for a message on an existing task, nor for a repeat", async (start) => {
   let asked = 0;
   const agent: Agent = {
     ...replying(async () => {
@@ -58,7 +57,7 @@ test("reply is not asked for a message on an existing task, nor for a repeat", a
       yield inputRequired("which?");
     },
   };
-  await using harness = await testAgent(agent);
+  await using harness = await start(agent);
   const message = { messageId: "m", parts: [part("go")] };
   const handle = await harness.send(message);
   await handle.task();
@@ -67,19 +66,19 @@ test("reply is not asked for a message on an existing task, nor for a repeat", a
   assert.equal(asked, 1);
 });
 
-test("reply that thinks for too long is given up: DEADLINE_EXCEEDED, its signal aborted, nothing stored", async () => {
+onEachStore("reply that thinks for too long is given up: DEADLINE_EXCEEDED, its signal aborted, nothing stored", async (start) => {
   let signal: AbortSignal | undefined;
   const agent = replying(async (request) => {
     ({ signal } = request);
     await aborted(request.signal);
     return undefined;
   });
-  await using harness = await testAgent(agent, { replyTimeoutMs: 20 });
+  await using harness = await start(agent, { replyTimeoutMs: 20 });
   await assert.rejects(() => harness.ask("go"), reason("DEADLINE_EXCEEDED"));
   assert.equal(signal?.aborted, true);
 });
 
-test("reply that is not valid A2A is INVALID_AGENT_RESPONSE", async () => {
+onEachStore("reply that is not valid A2A is INVALID_AGENT_RESPONSE", async (start) => {
   const bad: MessageInitShape<typeof MessageSchema>[] = [
     { parts: [] },
     { parts: [{}] },
@@ -87,7 +86,7 @@ test("reply that is not valid A2A is INVALID_AGENT_RESPONSE", async () => {
     { parts: [part("x")], taskId: "t" },
   ];
   for (const message of bad) {
-    await using harness = await testAgent(replying(async () => message));
+    await using harness = await start(replying(async () => message));
     await assert.rejects(() => harness.ask("go"), reason("INVALID_AGENT_RESPONSE"));
   }
 });

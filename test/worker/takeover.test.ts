@@ -1,47 +1,49 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { TurnAborted } from "../../src/core/agent.ts";
 import { completed, inputRequired, working } from "../../src/core/events.ts";
 import { Snapshots } from "../../src/core/snapshots.ts";
-import { type AgentHarness, testAgent } from "../../src/testing/index.ts";
-import { aborted, agentOf, content, Gate, read, saidBy, shownLog, stateName, text, textIn } from "./bed.ts";
+import { aborted, agentOf, content, Gate, read, saidBy, shownLog, stateName, stored, text, textIn } from "./bed.ts";
+import { onEachStore } from "./each-store.ts";
 
-test("a resumable turn is run again elsewhere with `resumed`; followers go on; the old turn is aborted with lease-lost", async () => {
-  const begun = [new Gate(), new Gate()];
-  const old = Promise.withResolvers<unknown>();
-  const runs: { attempt: number; resumed: boolean; said: unknown }[] = [];
-  const agent = agentOf(
-    async function* ({ attempt, resumed, message, signal, task }) {
-      runs.push({ attempt, resumed, said: textIn(message) });
-      if (runs.length === 1) {
-        yield text("a", "first");
-        begun[0]?.open();
-        await aborted(signal);
-        old.resolve(signal.reason);
-        yield text("a", "from the dead", true);
-        return;
-      }
-      yield text("a", ` then ${content(task, "a").length}`, true);
-    },
-    { resumable: true },
-  );
-  await using harness = await testAgent(agent);
-  const handle = await harness.send("go");
-  await begun[0]?.opened;
-  await stored(harness, handle.taskId, "a = first");
-  await harness.takeOver(handle.taskId);
-  const reason = await old.promise;
-  assert.ok(reason instanceof TurnAborted && reason.abortCause === "lease-lost");
-  assert.deepEqual(await read(handle.events), ["task SUBMITTED", "WORKING", "a = first", "a +=  then 5", "COMPLETED"]);
-  assert.deepEqual(runs, [
-    { attempt: 1, resumed: false, said: "go" },
-    { attempt: 2, resumed: true, said: "go" },
-  ]);
-  const epochs = (await harness.log(handle.taskId)).map(({ epoch }) => epoch);
-  assert.deepEqual(epochs, [1, 1, 1, 1, 2, 2]);
-});
+onEachStore(
+  "a resumable turn is run again elsewhere with `resumed`; followers go on; the old turn is aborted with lease-lost",
+  async (start) => {
+    const begun = [new Gate(), new Gate()];
+    const old = Promise.withResolvers<unknown>();
+    const runs: { attempt: number; resumed: boolean; said: unknown }[] = [];
+    const agent = agentOf(
+      async function* ({ attempt, resumed, message, signal, task }) {
+        runs.push({ attempt, resumed, said: textIn(message) });
+        if (runs.length === 1) {
+          yield text("a", "first");
+          begun[0]?.open();
+          await aborted(signal);
+          old.resolve(signal.reason);
+          yield text("a", "from the dead", true);
+          return;
+        }
+        yield text("a", ` then ${content(task, "a").length}`, true);
+      },
+      { resumable: true },
+    );
+    await using harness = await start(agent);
+    const handle = await harness.send("go");
+    await begun[0]?.opened;
+    await stored(harness, handle.taskId, "a = first");
+    await harness.takeOver(handle.taskId);
+    const reason = await old.promise;
+    assert.ok(reason instanceof TurnAborted && reason.abortCause === "lease-lost");
+    assert.deepEqual(await read(handle.events), ["task SUBMITTED", "WORKING", "a = first", "a +=  then 5", "COMPLETED"]);
+    assert.deepEqual(runs, [
+      { attempt: 1, resumed: false, said: "go" },
+      { attempt: 2, resumed: true, said: "go" },
+    ]);
+    const epochs = (await harness.log(handle.taskId)).map(({ epoch }) => epoch);
+    assert.deepEqual(epochs, [1, 1, 1, 1, 2, 2]);
+  },
+);
 
-test("a fenced owner that never looks at its signal writes nothing more", async () => {
+onEachStore("a fenced owner that never looks at its signal writes nothing more", async (start) => {
   const [begun, go, over] = [new Gate(), new Gate(), new Gate()];
   let runs = 0;
   const agent = agentOf(
@@ -64,7 +66,7 @@ test("a fenced owner that never looks at its signal writes nothing more", async 
     { resumable: true },
   );
   // No renewal: the old owner learns of it at its next append.
-  await using harness = await testAgent(agent, { renewMs: 60_000 });
+  await using harness = await start(agent, { renewMs: 60_000 });
   const handle = await harness.send("go");
   await begun.opened;
   await stored(harness, handle.taskId, "WORKING");
@@ -75,7 +77,7 @@ test("a fenced owner that never looks at its signal writes nothing more", async 
   assert.deepEqual(shownLog(await harness.log(handle.taskId)), ["task SUBMITTED", "(start)", "WORKING", "COMPLETED: by the second"]);
 });
 
-test("a turn that cannot be resumed ends FAILED with a message that names the cause", async () => {
+onEachStore("a turn that cannot be resumed ends FAILED with a message that names the cause", async (start) => {
   let runs = 0;
   const begun = new Gate();
   const agent = agentOf(async function* ({ signal }) {
@@ -84,7 +86,7 @@ test("a turn that cannot be resumed ends FAILED with a message that names the ca
     begun.open();
     await aborted(signal);
   });
-  await using harness = await testAgent(agent);
+  await using harness = await start(agent);
   const handle = await harness.send("go");
   await begun.opened;
   await stored(harness, handle.taskId, "a = kept");
@@ -96,7 +98,7 @@ test("a turn that cannot be resumed ends FAILED with a message that names the ca
   assert.equal(runs, 1);
 });
 
-test("a resumable turn that is cut off maxAttempts times ends FAILED", async () => {
+onEachStore("a resumable turn that is cut off maxAttempts times ends FAILED", async (start) => {
   let runs = 0;
   let begun = new Gate();
   const agent = agentOf(
@@ -108,7 +110,7 @@ test("a resumable turn that is cut off maxAttempts times ends FAILED", async () 
     },
     { resumable: true },
   );
-  await using harness = await testAgent(agent, { maxAttempts: 3 });
+  await using harness = await start(agent, { maxAttempts: 3 });
   const handle = await harness.send("go");
   for (let attempt = 1; attempt <= 3; attempt += 1) {
     await begun.opened;
@@ -122,7 +124,7 @@ test("a resumable turn that is cut off maxAttempts times ends FAILED", async () 
   assert.equal(runs, 3);
 });
 
-test("a pending cancel wins over a takeover: CANCELED, and no further run", async () => {
+onEachStore("a pending cancel wins over a takeover: CANCELED, and no further run", async (start) => {
   let runs = 0;
   const begun = new Gate();
   const agent = agentOf(
@@ -134,7 +136,7 @@ test("a pending cancel wins over a takeover: CANCELED, and no further run", asyn
     },
     { resumable: true },
   );
-  await using harness = await testAgent(agent, { cancelGraceMs: 10_000 });
+  await using harness = await start(agent, { cancelGraceMs: 10_000 });
   const handle = await harness.send("go");
   await begun.opened;
   const asked = handle.cancel();
@@ -144,7 +146,7 @@ test("a pending cancel wins over a takeover: CANCELED, and no further run", asyn
   assert.equal(runs, 1);
 });
 
-test("a cancel that the owner heard of is not lost with its lease, even where the agent asks its caller first", async () => {
+onEachStore("a cancel that the owner heard of is not lost with its lease, even where the agent asks its caller first", async (start) => {
   const begun = new Gate();
   const agent = agentOf(
     async function* ({ signal }) {
@@ -155,7 +157,7 @@ test("a cancel that the owner heard of is not lost with its lease, even where th
     },
     { acceptsMessages: true },
   );
-  await using harness = await testAgent(agent, { cancelGraceMs: 10_000 });
+  await using harness = await start(agent, { cancelGraceMs: 10_000 });
   const handle = await harness.send("go");
   await begun.opened;
   await handle.followUp("more");
@@ -165,7 +167,7 @@ test("a cancel that the owner heard of is not lost with its lease, even where th
   assert.equal(stateName(await asked), "CANCELED");
 });
 
-test("a crash while a follow-up is worked on resumes that follow-up, not an earlier message", async () => {
+onEachStore("a crash while a follow-up is worked on resumes that follow-up, not an earlier message", async (start) => {
   const begun = new Gate();
   const runs: { said: unknown; resumed: boolean; attempt: number }[] = [];
   const agent = agentOf(
@@ -185,7 +187,7 @@ test("a crash while a follow-up is worked on resumes that follow-up, not an earl
     },
     { resumable: true },
   );
-  await using harness = await testAgent(agent);
+  await using harness = await start(agent);
   const handle = await harness.send("one");
   await handle.task();
   await handle.followUp("two");
@@ -200,7 +202,7 @@ test("a crash while a follow-up is worked on resumes that follow-up, not an earl
   ]);
 });
 
-test("a crash of a turn that works while messages wait resumes its own message; the others follow", async () => {
+onEachStore("a crash of a turn that works while messages wait resumes its own message; the others follow", async (start) => {
   const begun = new Gate();
   const runs: string[] = [];
   const agent = agentOf(
@@ -213,7 +215,7 @@ test("a crash of a turn that works while messages wait resumes its own message; 
     },
     { resumable: true, acceptsMessages: true },
   );
-  await using harness = await testAgent(agent);
+  await using harness = await start(agent);
   const handle = await harness.send("one");
   await begun.opened;
   await stored(harness, handle.taskId, "a = x");
@@ -224,7 +226,7 @@ test("a crash of a turn that works while messages wait resumes its own message; 
   assert.deepEqual(runs, ["one false", "one true", "two false", "three false"]);
 });
 
-test("a replica that takes its own expired task again aborts the turn that it lost", async () => {
+onEachStore("a replica that takes its own expired task again aborts the turn that it lost", async (start) => {
   const [begun, old] = [new Gate(), Promise.withResolvers<unknown>()];
   let runs = 0;
   const agent = agentOf(
@@ -241,7 +243,7 @@ test("a replica that takes its own expired task again aborts the turn that it lo
     },
     { resumable: true },
   );
-  await using harness = await testAgent(agent, { renewMs: 60_000 });
+  await using harness = await start(agent, { renewMs: 60_000 });
   const { storage, worker } = harness;
   const handle = await harness.send("go");
   await begun.opened;
@@ -255,7 +257,7 @@ test("a replica that takes its own expired task again aborts the turn that it lo
   assert.equal(stateName(await handle.task()), "COMPLETED");
 });
 
-test("a lease lost while the turn waits for its caller costs the task nothing: the answer begins a new turn", async () => {
+onEachStore("a lease lost while the turn waits for its caller costs the task nothing: the answer begins a new turn", async (start) => {
   const runs: string[] = [];
   const agent = agentOf(async function* (turn) {
     runs.push(`${textIn(turn.message)} ${turn.attempt} ${turn.resumed}`);
@@ -266,7 +268,7 @@ test("a lease lost while the turn waits for its caller costs the task nothing: t
     yield inputRequired("which?");
     await turn.next();
   });
-  await using harness = await testAgent(agent);
+  await using harness = await start(agent);
   const handle = await harness.send("one");
   await handle.task();
   await harness.takeOver(handle.taskId);
@@ -274,7 +276,3 @@ test("a lease lost while the turn waits for its caller costs the task nothing: t
   assert.equal(stateName(await (await handle.followUp("two")).task()), "COMPLETED");
   assert.deepEqual(runs, ["one 1 false", "two 1 false"]);
 });
-
-async function stored(harness: AgentHarness, taskId: string, line: string): Promise<void> {
-  while (!shownLog(await harness.log(taskId)).includes(line)) await new Promise((resolve) => setImmediate(resolve));
-}

@@ -1,18 +1,17 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { Turn } from "../../src/core/agent.ts";
 import { type AgentEvent, artifact, completed, failed, inputRequired, rejected, status, working } from "../../src/core/events.ts";
-import { testAgent } from "../../src/testing/index.ts";
 import { agentOf, content, Gate, history, KeptLog, read, saidBy, shownLog, stateName, text, textIn } from "./bed.ts";
+import { onEachStore } from "./each-store.ts";
 
-test("the task is SUBMITTED with the message in its history before the agent runs", async () => {
+onEachStore("the task is SUBMITTED with the message in its history before the agent runs", async (start) => {
   let seen: Turn | undefined;
   const agent = agentOf(async function* (turn) {
     seen = turn;
     yield completed();
   });
-  await using harness = await testAgent(agent);
+  await using harness = await start(agent);
   const handle = await harness.send("hello", { principal: "ann", metadata: { k: 1 }, acceptedOutputModes: ["text/plain"] });
   assert.equal(stateName(handle.first), "SUBMITTED");
   assert.deepEqual(history(handle.first), ["hello"]);
@@ -36,34 +35,34 @@ test("the task is SUBMITTED with the message in its history before the agent run
   assert.equal(textIn(seen.message), "hello");
 });
 
-test("WORKING goes before the first artifact, in the same batch", async (t) => {
+onEachStore("WORKING goes before the first artifact, in the same batch", async (start, t) => {
   const agent = agentOf(async function* () {
     yield text("a", "1");
     yield text("a", "2", true);
   });
-  await using harness = await testAgent(agent, { workingAfterMs: 10_000 });
+  await using harness = await start(agent, { workingAfterMs: 10_000 });
   const append = t.mock.method(harness.storage, "append");
   const handle = await harness.send("go");
   assert.deepEqual(await read(handle.events), ["task SUBMITTED", "WORKING", "a = 1", "a += 2", "COMPLETED"]);
   assert.ok((append.mock.calls[0]?.arguments[1].entries.length ?? 0) >= 2);
 });
 
-test("a status that the agent yields first stands first: no WORKING is added", async () => {
+onEachStore("a status that the agent yields first stands first: no WORKING is added", async (start) => {
   const agent = agentOf(async function* () {
     yield working("on it");
     yield text("a", "1");
   });
-  await using harness = await testAgent(agent);
+  await using harness = await start(agent);
   assert.deepEqual(await read((await harness.send("go")).events), ["task SUBMITTED", "WORKING: on it", "a = 1", "COMPLETED"]);
 });
 
-test("a silent turn gets WORKING after workingAfterMs", async () => {
+onEachStore("a silent turn gets WORKING after workingAfterMs", async (start) => {
   const gate = new Gate();
   const agent = agentOf(async function* () {
     await gate.opened;
     yield completed("done");
   });
-  await using harness = await testAgent(agent, { workingAfterMs: 5 });
+  await using harness = await start(agent, { workingAfterMs: 5 });
   const handle = await harness.send("go");
   const events = handle.events[Symbol.asyncIterator]();
   await events.next();
@@ -73,26 +72,26 @@ test("a silent turn gets WORKING after workingAfterMs", async () => {
   assert.equal(stateName(await handle.task()), "COMPLETED");
 });
 
-test("a turn that is over before workingAfterMs never shows WORKING", async () => {
+onEachStore("a turn that is over before workingAfterMs never shows WORKING", async (start) => {
   const agent = agentOf(async function* () {});
-  await using harness = await testAgent(agent, { workingAfterMs: 1000 });
+  await using harness = await start(agent, { workingAfterMs: 1000 });
   assert.deepEqual(await read((await harness.send("go")).events), ["task SUBMITTED", "COMPLETED"]);
 });
 
-test("throwing means FAILED with a safe message; the detail is in the process's log alone", async () => {
+onEachStore("throwing means FAILED with a safe message; the detail is in the process's log alone", async (start) => {
   const log = new KeptLog();
   const agent = agentOf(async function* () {
     yield text("a", "kept");
     throw new Error("password 1234");
   });
-  await using harness = await testAgent(agent, { log });
+  await using harness = await start(agent, { log });
   const handle = await harness.send("go");
   assert.deepEqual(await read(handle.events), ["task SUBMITTED", "WORKING", "a = kept", "FAILED: the agent failed"]);
   assert.equal(content(await handle.task(), "a"), "kept");
   assert.ok(log.lines.some(({ facts }) => facts["error"] instanceof Error && facts["error"].message === "password 1234"));
 });
 
-test("an agent that throws before it yields, or is no generator at all, is FAILED too", async () => {
+onEachStore("an agent that throws before it yields, or is no generator at all, is FAILED too", async (start) => {
   const broken = [
     () => {
       throw new Error("at once");
@@ -101,12 +100,12 @@ test("an agent that throws before it yields, or is no generator at all, is FAILE
     () => ({}),
   ];
   for (const run of broken) {
-    await using harness = await testAgent(agentOf(run as never));
+    await using harness = await start(agentOf(run as never));
     assert.deepEqual(await read((await harness.send("go")).events), ["task SUBMITTED", "FAILED: the agent failed"]);
   }
 });
 
-test("an event that is not valid A2A means FAILED as InvalidAgentResponse, and what was said before is kept", async () => {
+onEachStore("an event that is not valid A2A means FAILED as InvalidAgentResponse, and what was said before is kept", async (start) => {
   const invalid: Record<string, unknown> = {
     "no artifact": { case: "artifactUpdate", value: {} },
     "no artifact id": artifact({ artifactId: "", parts: [{ content: { case: "text", value: "x" } }] }),
@@ -128,7 +127,7 @@ test("an event that is not valid A2A means FAILED as InvalidAgentResponse, and w
       yield event as AgentEvent;
       yield text("a", "never", true);
     });
-    await using harness = await testAgent(agent);
+    await using harness = await start(agent);
     const handle = await harness.send("go");
     const task = await handle.task();
     assert.equal(stateName(task), "FAILED", what);
@@ -137,18 +136,18 @@ test("an event that is not valid A2A means FAILED as InvalidAgentResponse, and w
   }
 });
 
-test("append on an artifact that was never announced goes out as its first chunk", async () => {
+onEachStore("append on an artifact that was never announced goes out as its first chunk", async (start) => {
   const agent = agentOf(async function* () {
     yield text("a", "1", true);
     yield text("a", "2", true);
     yield text("b", "3", true);
   });
-  await using harness = await testAgent(agent);
+  await using harness = await start(agent);
   const handle = await harness.send("go");
   assert.deepEqual(await read(handle.events), ["task SUBMITTED", "WORKING", "a = 1", "a += 2", "b = 3", "COMPLETED"]);
 });
 
-test("a terminal event ends the generator: its finally runs, what it yields after is dropped", async () => {
+onEachStore("a terminal event ends the generator: its finally runs, what it yields after is dropped", async (start) => {
   for (const [event, state] of [
     [completed("yes"), "COMPLETED"],
     [failed("no"), "FAILED"],
@@ -166,7 +165,7 @@ test("a terminal event ends the generator: its finally runs, what it yields afte
         left.open();
       }
     });
-    await using harness = await testAgent(agent);
+    await using harness = await start(agent);
     const handle = await harness.send("go");
     await left.opened;
     assert.equal(stateName(await handle.task()), state);
@@ -177,11 +176,11 @@ test("a terminal event ends the generator: its finally runs, what it yields afte
   }
 });
 
-test("the ids, the role, the message id and the timestamp are filled in", async () => {
+onEachStore("the ids, the role, the message id and the timestamp are filled in", async (start) => {
   const agent = agentOf(async function* () {
     yield inputRequired("which?");
   });
-  await using harness = await testAgent(agent);
+  await using harness = await start(agent);
   const handle = await harness.send("go");
   const { status: asked, id } = await handle.task();
   assert.ok(asked?.timestamp !== undefined);
@@ -192,11 +191,11 @@ test("the ids, the role, the message id and the timestamp are filled in", async 
   assert.notEqual(message?.messageId, "");
 });
 
-test("status timestamps never fall along a log", async () => {
+onEachStore("status timestamps never fall along a log", async (start) => {
   const agent = agentOf(async function* () {
     for (let count = 0; count < 50; count += 1) yield working(`${count}`);
   });
-  await using harness = await testAgent(agent);
+  await using harness = await start(agent);
   const handle = await harness.send("go");
   await handle.task();
   let last = 0;
@@ -209,7 +208,7 @@ test("status timestamps never fall along a log", async () => {
   }
 });
 
-test("the turn shows the task with what was stored, and the history with the message", async () => {
+onEachStore("the turn shows the task with what was stored, and the history with the message", async (start) => {
   const seen: unknown[] = [];
   const agent = agentOf(async function* (turn) {
     yield text("a", "1");
@@ -221,17 +220,17 @@ test("the turn shows the task with what was stored, and the history with the mes
       turn.history.map(({ parts }) => parts[0]?.content.value),
     );
   });
-  await using harness = await testAgent(agent);
+  await using harness = await start(agent);
   await (await harness.send("go")).task();
   assert.deepEqual(seen, ["1", "WORKING", ["go"]]);
 });
 
-test("an agent that never awaits leaves the event loop its turns", async () => {
+onEachStore("an agent that never awaits leaves the event loop its turns", async (start) => {
   const count = 20_000;
   const agent = agentOf(async function* () {
     for (let index = 0; index < count; index += 1) yield text("a", "0123456789", index > 0);
   });
-  await using harness = await testAgent(agent);
+  await using harness = await start(agent);
   let turns = 0;
   const timer = setInterval(() => {
     turns += 1;
