@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { isAway } from "../../src/core/errors.ts";
 import { newMark } from "../../src/core/log-entry.ts";
 import type { RepeatKey } from "../../src/core/storage.ts";
 import { SCRIPTS } from "../../src/storage/redis/scripts.ts";
@@ -10,7 +11,7 @@ import { untilAnswered } from "../../src/core/retrying.ts";
 import { type RedisServer, redisServer } from "../redis/redis-server.ts";
 import { TcpProxy } from "../redis/tcp-proxy.ts";
 import { until } from "../redis/until.ts";
-import { keysOf, openLab, storedLog } from "./store-bed.ts";
+import { allKeys, keysOf, openLab, storedLog } from "./store-bed.ts";
 
 const REPETITIONS = 1000;
 /** So many are in flight at once when their connection is lost. */
@@ -239,5 +240,50 @@ test("a take whose reply was lost is retried and given the same tasks: none is o
     assert.deepEqual(taken.map(({ lease }) => lease.taskId).toSorted(), tasks.map(({ id }) => id).toSorted());
     const renewed = await storage.renew(taken.map(({ lease }) => ({ lease, consumed: 0 })));
     assert.ok(renewed.every(({ is }) => is === "held"));
+  }
+});
+
+test("a take that failed is repeated after others have emptied the store, and finds what it was given", async () => {
+  await using bed = await openBed();
+  const { storage } = bed.lab;
+  const tasks = await Promise.all(Array.from({ length: 20 }, () => bed.lab.begin()));
+  const asked = request();
+  const lost = bed.proxy.dropNextReply({ match: (bytes) => bytes.includes(SCRIPTS.take.sha) }).then(() => bed.proxy.refuse());
+  await assert.rejects(storage.take(asked, 10), isAway);
+  await lost;
+  await bed.proxy.accept();
+  const others = await untilAnswered(
+    () => storage.take(request(), 100),
+    () => false,
+  );
+  // Once more, which finds nothing, and knows then that nothing waits.
+  assert.deepEqual(await storage.take(request(), 100), []);
+  const mine = await storage.take(asked, 10);
+  assert.ok(mine.length > 0);
+  assert.deepEqual([...others, ...mine].map(({ lease }) => lease.taskId).toSorted(), tasks.map(({ id }) => id).toSorted());
+});
+
+test("a checkpoint whose reply was lost is there once, whole, and no part of it or of an earlier one is left over or gone", async () => {
+  await using bed = await openBed();
+  const { storage } = bed.lab;
+  const task = await bed.lab.owned();
+  for (let round = 0; round < 5; round += 1) {
+    await task.append([chunk()]);
+    const bytes = Buffer.alloc(1024 * 1024 + round, round + 1);
+    const lost = bed.proxy.dropNextReply({ match: (written) => written.includes(SCRIPTS.checkpoint.sha) });
+    await untilAnswered(
+      () => storage.checkpoint(task.id, task.lease, { position: task.position, bytes }),
+      () => false,
+    );
+    await lost;
+    const stored = await untilAnswered(
+      () => storage.checkpointOf(task.id),
+      () => false,
+    );
+    assert.deepEqual(stored?.position, task.position);
+    assert.ok(bytes.equals(stored?.bytes ?? assert.fail()));
+    const parts = (await allKeys(bed.server)).filter((name) => name.includes(":c:"));
+    const expiring = await Promise.all(parts.map((name) => bed.server.call("PTTL", name)));
+    assert.equal(expiring.filter((ms) => ms === -1).length, bytes.length > 1024 * 1024 ? 2 : 1);
   }
 });

@@ -2,10 +2,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { chunk, LabTask } from "../../src/testing/contract/lab.ts";
+import { TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { START } from "../../src/core/log-entry.ts";
+import type { TailStep } from "../../src/core/storage.ts";
+import { chunk, LabTask, status } from "../../src/testing/contract/lab.ts";
 import { redisServer } from "../redis/redis-server.ts";
 import { TcpProxy } from "../redis/tcp-proxy.ts";
-import { openLab } from "./store-bed.ts";
+import { savepoint } from "../redis/savepoint.ts";
+import { openLab, storedLog } from "./store-bed.ts";
 
 /** Longer than a subscription outlives its last reader. */
 const LEFT_MS = 1100;
@@ -46,3 +50,54 @@ test("a reader that comes while the subscription of an earlier one is given up i
   assert.equal(last.value.entries[0]?.mark, appended?.mark);
   await late.return?.();
 });
+
+test("readers whose channels are lost again and again, and entries too large for a message, miss nothing and see nothing twice", async () => {
+  await using server = await redisServer();
+  await using lab = await openLab(server.url);
+  await using other = await openLab(server.url);
+  const task = await other.owned();
+  const { signal } = new AbortController();
+  const readers = Array.from({ length: 8 }, (_, index) =>
+    marksOf(lab.storage.tail(task.id, index % 2 === 0 ? START : task.position, signal)),
+  );
+  for (let count = 0; count < 400; count += 1) {
+    if (count % 10 === 5) await server.call("CLIENT", "KILL", "TYPE", "pubsub");
+    const large = count % 7 === 0 ? "x".repeat(20_000) : "small";
+    await task.append([chunk(large), ...(count % 3 === 0 ? [chunk(), chunk()] : [])]);
+  }
+  await task.append([status(TaskState.COMPLETED)], { state: TaskState.COMPLETED });
+  const log = (await storedLog(server, task.id)).map(({ mark }) => mark);
+  for (const [index, marks] of (await Promise.all(readers)).entries()) assert.deepEqual(marks, index % 2 === 0 ? log : log.slice(2));
+});
+
+test("entries of which no message ever told are found by the probe", { skip: process.env["LONG_TESTS"] === undefined }, async () => {
+  await using server = await redisServer();
+  await using lab = await openLab(server.url);
+  const task = await lab.owned();
+  const earlier = await savepoint(server);
+  const start = task.position;
+  const appended = await task.append([chunk()]);
+  const later = await savepoint(server);
+  await earlier.restore();
+  await using reader = await openLab(server.url);
+  const tail = reader.storage.tail(task.id, start, AbortSignal.timeout(60_000));
+  const waiting = tail.next();
+  await delay(LEFT_MS);
+  await later.restore();
+  const step = await waiting;
+  assert.ok(step.done !== true && step.value.is === "entries");
+  assert.deepEqual(
+    step.value.entries.map(({ mark }) => mark),
+    appended.map(({ mark }) => mark),
+  );
+  await tail.return?.();
+});
+
+async function marksOf(tail: AsyncIterable<TailStep>): Promise<string[]> {
+  const marks: string[] = [];
+  for await (const step of tail) {
+    assert.ok(step.is === "entries");
+    marks.push(...step.entries.map(({ mark }) => mark));
+  }
+  return marks;
+}

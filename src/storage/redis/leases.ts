@@ -11,12 +11,18 @@ import type { TaskLog } from "./task-log.ts";
 /** Most leases of one renewal, and most ids that are moved by one script. */
 const BATCH = 500;
 
+/** Takes that failed and were not repeated are remembered, so many of them. */
+const MAX_UNANSWERED = 100;
+
 /** Leases in Redis. */
 export class Leases {
   readonly #context: RedisContext;
   readonly #log: TaskLog;
   /** Shards in which something may wait, only they are asked; the number grows whenever it is said again. */
   readonly #waiting = new Map<number, number>();
+
+  /** Where the takes that failed may have been given something, by their tokens. */
+  readonly #unanswered = new Map<string, ReadonlySet<number>>();
 
   constructor(context: RedisContext, log: TaskLog) {
     this.#context = context;
@@ -78,11 +84,15 @@ export class Leases {
 
   /** Acquires waiting tasks, oldest first over all shards. */
   async take(request: LeaseRequest, limit: number): Promise<Taken[]> {
-    const asked = [...this.#waiting.keys()];
+    const asked = [...this.#waiting.keys(), ...(this.#unanswered.get(request.token) ?? [])];
     try {
-      return await this.#takeFrom(request, limit);
+      const taken = await this.#takeFrom(request, limit);
+      this.#unanswered.delete(request.token);
+      return taken;
     } catch (error) {
-      // What the lost reply gave is found again in the same shards.
+      // What the lost reply gave is found again in the same shards, even where nothing else waits any more.
+      this.#unanswered.set(request.token, new Set(asked));
+      if (this.#unanswered.size > MAX_UNANSWERED) this.#unanswered.delete([...this.#unanswered.keys()][0] ?? "");
       for (const shard of asked) this.noteWaiting(shard);
       throw error;
     }
@@ -117,8 +127,8 @@ export class Leases {
 
   /** What this token was given before. */
   async #given(request: LeaseRequest): Promise<Taken[]> {
-    const shards = [...this.#waiting.keys()];
-    const taken = shards.map(async (shard) => {
+    const shards = new Set([...this.#waiting.keys(), ...(this.#unanswered.get(request.token) ?? [])]);
+    const taken = [...shards].map(async (shard) => {
       const { connections } = this.#context;
       const given = await this.#context.retry(shard, () => connections.call(shard, "GET", this.#context.keys(shard).taken(request.token)));
       return given === null ? [] : this.#take(shard, request, text(given).split(" "), "again");
