@@ -105,6 +105,7 @@ export class Replica implements AsyncDisposable {
       recent: new RecentEntries(this.#options.healWindowMs),
       refold: () => this.snapshots.fresh(lease.token),
       onCommand: () => undefined,
+      onRewound: () => undefined,
       onState: () => undefined,
       onClosed: failed,
     });
