@@ -56,7 +56,7 @@ export async function openBed(init: Partial<ServeInit> = {}, agent: ScenarioAgen
 }
 
 /** Starts two replicas on one Redis, with callers whose calls after a send go to the replica that does not run the turn. */
-export async function openReplicas(init: Partial<ServeInit> = {}, agent: ScenarioAgent = new ScenarioAgent()): Promise<ScenarioBed> {
+async function openReplicas(init: Partial<ServeInit> = {}, agent: ScenarioAgent = new ScenarioAgent()): Promise<ScenarioBed> {
   const whereabouts = new Whereabouts();
   const redis = await fileRedis();
   const open = async (replica: Replica): Promise<Bed> => {

@@ -18,11 +18,6 @@ export class Whereabouts {
     this.#runners.set(taskId, replica);
   }
 
-  /** The replica where the task's last turn began. */
-  runnerOf(taskId: string): Replica | undefined {
-    return this.#runners.get(taskId);
-  }
-
   /** Where a call goes: a new send to its home; whatever is about a task, or sent again, to the replica that does not run it. */
   of(request: JsonObject): Replica {
     const { messageId, taskId = request["id"] ?? request["taskId"] } = (request["message"] ?? {}) as JsonObject;
