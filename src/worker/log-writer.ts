@@ -164,13 +164,10 @@ export class LogWriter {
   }
 
   #kick(): void {
-    // Not before the caller's own step is over: what an agent yields without waiting for anything goes into one batch.
-    this.#looping ??= new Promise<void>((resolve) => process.nextTick(resolve))
-      .then(() => this.#loop())
-      .finally(() => {
-        this.#looping = undefined;
-        if (this.#due) this.#kick();
-      });
+    this.#looping ??= this.#loop().finally(() => {
+      this.#looping = undefined;
+      if (this.#due) this.#kick();
+    });
   }
 
   get #due(): boolean {
@@ -179,7 +176,8 @@ export class LogWriter {
 
   async #loop(): Promise<void> {
     try {
-      while (this.#due) {
+      // Not before the caller's own step is over: what an agent yields without waiting for anything goes into one batch.
+      for (await stepOver(); this.#due; await stepOver()) {
         if (this.#rewound) await this.#retrying(() => this.#heal());
         else if (this.#hinted) await this.#retrying(() => this.#catchUp());
         else await this.#commit();
@@ -350,6 +348,11 @@ function lastShared(one: readonly Placed[], other: readonly Placed[]): number {
 
 function samePlaced(one: Placed, other: Placed): boolean {
   return one.offset === other.offset && equals(CommandSchema, one.command, other.command);
+}
+
+/** Resolves when nothing more happens without waiting for something. */
+function stepOver(): Promise<void> {
+  return new Promise((resolve) => process.nextTick(resolve));
 }
 
 /** An event that was lost, to be appended anew. */

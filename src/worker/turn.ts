@@ -15,6 +15,36 @@ import { type LogWriter, WriterClosed } from "./log-writer.ts";
 /** An agent that never awaits must not keep the event loop for longer than this. */
 const SLICE_MS = 3;
 
+/** Counts the rounds of the event loop in which turns took events. */
+let round = 0;
+let counting = false;
+
+function loopRound(): number {
+  if (!counting) {
+    counting = true;
+    setImmediate(() => {
+      counting = false;
+      round += 1;
+    });
+  }
+  return round;
+}
+
+/** How long one turn keeps the event loop; what its agent waits for does not count. */
+class Slice {
+  #round = -1;
+  #began = 0;
+
+  /** Whether it is the others' turn. */
+  spent(): boolean {
+    const now = performance.now();
+    const current = loopRound();
+    if (current !== this.#round) this.#began = now;
+    this.#round = current;
+    return now - this.#began > SLICE_MS;
+  }
+}
+
 /** How a turn ended: `settled` has its last state in the log or lost the right to write it; `returned` is not at rest or interrupted. */
 export type TurnEnd = "settled" | "returned";
 
@@ -93,7 +123,7 @@ export class TurnRun {
     try {
       const iterator = this.#init.agent.run(this.#turn())[Symbol.asyncIterator]();
       this.#iterator = iterator;
-      let slice = performance.now();
+      const slice = new Slice();
       for (;;) {
         const { done, value } = await iterator.next();
         if (this.#over) return this.#leave();
@@ -104,9 +134,7 @@ export class TurnRun {
           break;
         }
         if (full !== undefined) await full;
-        else if (performance.now() - slice > SLICE_MS) await new Promise((resolve) => setImmediate(resolve));
-        else continue;
-        slice = performance.now();
+        else if (slice.spent()) await new Promise((resolve) => setImmediate(resolve));
       }
     } catch (error) {
       this.#leave();
