@@ -8,7 +8,6 @@ import { memoryReplicas, sharedMemory } from "./memory-replicas.ts";
 import type { ChaosOptions } from "./options.ts";
 import { LINK_FAULTS, REPLICA_FAULTS } from "./plan.ts";
 import { processReplicas } from "./process-replica.ts";
-import type { Random } from "./random.ts";
 import { clusterRedis, sentinelRedis, singleRedis } from "./redis-stores.ts";
 import type { ChaosStore } from "./store.ts";
 
@@ -61,10 +60,10 @@ export class Bed implements AsyncDisposable {
 }
 
 /** Starts the store and the replicas. */
-export async function openBed(options: ChaosOptions, random: Random): Promise<Bed> {
+export async function openBed(options: ChaosOptions): Promise<Bed> {
   const dir = mkdtempSync(join(tmpdir(), "throughline-chaos-"));
   await using started = new AsyncDisposableStack();
-  const { store, start, kinds } = await openStore(options, random, dir);
+  const { store, start, kinds } = await openStore(options, dir);
   started.use(store);
   const fleet = started.use(new Fleet(options.replicas, start));
   await fleet.open();
@@ -79,7 +78,7 @@ interface Opened {
   readonly kinds: readonly string[];
 }
 
-async function openStore({ store: kind, durability }: ChaosOptions, random: Random, dir: string): Promise<Opened> {
+async function openStore({ store: kind, durability }: ChaosOptions, dir: string): Promise<Opened> {
   if (kind === "memory") {
     const store = sharedMemory();
     const given = (one: Given): void => appendFileSync(givenFile(dir), `${JSON.stringify(one)}\n`);
@@ -91,7 +90,7 @@ async function openStore({ store: kind, durability }: ChaosOptions, random: Rand
     return { store, start: memoryReplicas({ storage: store.storage, given, log }), kinds: MEMORY_FAULTS };
   }
   const store = await REDIS[kind]();
-  const start = processReplicas({ store, durability, dir, random });
+  const start = processReplicas({ store, durability, dir });
   const links = store.port === undefined ? [] : LINK_FAULTS;
   return { store, start, kinds: [...REPLICA_FAULTS, ...links, ...Object.keys(store.faults)] };
 }

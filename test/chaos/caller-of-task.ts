@@ -3,7 +3,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { setTimeout as delay } from "node:timers/promises";
 import type { StreamResponse } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { isInterrupted, isTerminal, stateOf } from "../../src/core/task.ts";
-import { type Clients, outcomeOf } from "./clients.ts";
+import { CALL_MS, type Clients, outcomeOf } from "./clients.ts";
 import { Follower, type OpenedStream } from "./follower.ts";
 import type { Ledger, LedgerTask } from "./ledger.ts";
 import { logHeaders } from "./position.ts";
@@ -63,6 +63,7 @@ class TaskCaller {
     for (let tries = 1; ; tries += 1) {
       const at = Date.now();
       const { stream, connection } = await clients.stream(this.#random, "SendStreamingMessage", { message }, logHeaders());
+      const late = setTimeout(() => stream.leave(), CALL_MS);
       try {
         const { value, done } = await stream.next();
         if (done === true) throw new Error("the stream ended before its first frame");
@@ -73,6 +74,8 @@ class TaskCaller {
         const outcome = outcomeOf(error);
         if (outcome.is === "refused") return this.#odd(`a send was refused: ${outcome.reason}`);
         await this.#again(tries);
+      } finally {
+        clearTimeout(late);
       }
     }
   }

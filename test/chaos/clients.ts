@@ -19,7 +19,7 @@ export interface Endpoint {
 const IDLE_MS = 4000;
 const PING_MS = 2000;
 /** A call that is not answered in this time has an unknown outcome. */
-const CALL_MS = 8000;
+export const CALL_MS = 8000;
 
 /** What the outcome of a call means for its caller. */
 export type Outcome =

@@ -33,6 +33,11 @@ export interface StoreLink {
   heal(): Promise<void>;
 }
 
+/** Whether the replicas of a place can resume: in every third an older version of the agent is still running, as during a rollout. */
+export function isResumable(place: number): boolean {
+  return place % 3 !== 2;
+}
+
 /** Starts a replica in a place. */
 export type StartReplica = (place: number, generation: number) => Promise<Replica>;
 

@@ -55,6 +55,7 @@ export class Follower implements Followed {
   #state: Followed["state"] = "open";
   #goal: Goal | undefined;
   #calm = false;
+  #stopped = false;
   #stream: Stream | undefined;
   /** Resolves when it reads no more. */
   readonly done: Promise<void>;
@@ -82,13 +83,14 @@ export class Follower implements Followed {
 
   /** Leaves. */
   stop(): void {
+    this.#stopped = true;
     this.#stream?.leave();
   }
 
   async #run(opened: OpenedStream | undefined): Promise<void> {
     try {
       if (opened !== undefined) await this.#read(opened.stream, opened.connection, undefined, opened);
-      for (let failures = 0; this.#state === "open"; failures += 1) {
+      for (let failures = 0; this.#state === "open" && !this.#stopped; failures += 1) {
         await this.#clients.pause(this.#random, failures);
         if (await this.#visit()) failures = 0;
       }
@@ -122,6 +124,7 @@ export class Follower implements Followed {
       end: "closed",
     };
     this.#stream = stream;
+    if (this.#stopped) stream.leave();
     const number = this.visits.push(visit) - 1;
     const { length } = this.frames;
     const leaves = this.#random.chance(0.7) ? length + this.#random.between(1, 40) : Infinity;

@@ -6,7 +6,7 @@ import { resolveOptions } from "../../src/server/options.ts";
 import { type RunningServer, serve } from "../../src/server/serve.ts";
 import { LeaseBook } from "../../src/testing/lease-book.ts";
 import { chaosAgent, type Given } from "./agent.ts";
-import type { Replica, StartReplica, StoreLink } from "./fleet.ts";
+import { isResumable, type Replica, type StartReplica, type StoreLink } from "./fleet.ts";
 import { SERVE_OPTIONS } from "./serve-options.ts";
 import type { ChaosStore } from "./store.ts";
 
@@ -39,7 +39,7 @@ export function memoryReplicas({ storage, given, log }: MemoryInit): StartReplic
   return async (place, generation) => {
     const replica = `replica-${place}-${generation}`;
     const link = new MemoryLink(storage);
-    const agent = chaosAgent({ resumable: place % 4 !== 3, given });
+    const agent = chaosAgent({ resumable: isResumable(place), given });
     const server = await serve({ ...SERVE_OPTIONS, replica, agent, log, storage: link.storage });
     return new MemoryReplica(replica, server, link);
   };

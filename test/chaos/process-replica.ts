@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { type ServerProcess, startServer } from "../e2e/server-process.ts";
 import { TcpProxy } from "../redis/tcp-proxy.ts";
 import { GIVEN_FILE, RESUMABLE } from "./agent.ts";
-import type { Random } from "./random.ts";
-import type { Replica, StartReplica, StoreLink } from "./fleet.ts";
+import { isResumable, type Replica, type StartReplica, type StoreLink } from "./fleet.ts";
 import { PREFIX } from "./redis-logs.ts";
 import type { RedisStore } from "./redis-stores.ts";
 import { SERVE_OPTIONS } from "./serve-options.ts";
@@ -16,11 +15,7 @@ export interface ProcessInit {
   readonly durability: string;
   /** Where their stderr and the agents' notes go. */
   readonly dir: string;
-  readonly random: Random;
 }
-
-/** Every fourth is an older version of the agent, that cannot resume. */
-const OLD_VERSION = 0.25;
 
 /** A reply is dropped only where somebody writes; after this long nobody did. */
 const DROP_MS = 3000;
@@ -29,15 +24,14 @@ const DROP_MS = 3000;
 export function processReplicas(init: ProcessInit): StartReplica {
   return async (place, generation) => {
     const name = `replica-${place}-${generation}`;
-    const { store, durability, dir, random } = init;
+    const { store, durability, dir } = init;
     const proxy = store.port === undefined ? undefined : await TcpProxy.open({ port: store.port });
     const flags = { ...SERVE_OPTIONS, replica: name, redisUrl: proxy?.url ?? store.url, redisPrefix: PREFIX, redisDurability: durability };
     const args = Object.entries(flags).flatMap(([key, value]) => [
       `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`,
       `${value}`,
     ]);
-    const resumable = !random.fork(name).chance(OLD_VERSION);
-    const env = { [GIVEN_FILE]: join(dir, "given.jsonl"), [RESUMABLE]: `${resumable}` };
+    const env = { [GIVEN_FILE]: join(dir, "given.jsonl"), [RESUMABLE]: `${isResumable(place)}` };
     try {
       const server = await startServer(["test/chaos/agent.ts", "--log", "warn", ...args], env);
       return new ProcessReplica(name, server, proxy, join(dir, `${name}.stderr`));
@@ -48,6 +42,12 @@ export function processReplicas(init: ProcessInit): StartReplica {
     }
   };
 }
+
+/** Replicas do not outlive the run, however it ends. */
+const living = new Set<ProcessReplica>();
+process.on("exit", () => {
+  for (const replica of living) void replica.kill();
+});
 
 class ProcessReplica implements Replica {
   readonly endpoint: Replica["endpoint"];
@@ -63,15 +63,12 @@ class ProcessReplica implements Replica {
     if (proxy !== undefined) this.link = linkOf(proxy);
     appendFileSync(stderr, server.process.stderr);
     server.process.child.stderr?.on("data", (text: string) => appendFileSync(stderr, text));
+    living.add(this);
     this.gone = server.process.exited.then(async ({ code, signal }) => {
+      living.delete(this);
       await proxy?.[Symbol.asyncDispose]();
       return this.#meant && (code === 0 || signal === "SIGKILL") ? undefined : `ended by itself: exit code ${code}, signal ${signal}`;
     });
-  }
-
-  /** Its process. */
-  get pid(): number | undefined {
-    return this.#server.process.child.pid;
   }
 
   async kill(): Promise<void> {

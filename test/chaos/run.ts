@@ -2,7 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Entry } from "../../src/core/log-entry.ts";
 import { Fold } from "../../src/core/fold.ts";
-import { HISTORY_LIMIT, isAtRest, stateOf } from "../../src/core/task.ts";
+import { HISTORY_LIMIT, isInterrupted, isTerminal, stateOf } from "../../src/core/task.ts";
 import { type Bed, openBed } from "./bed.ts";
 import { callTask, type CallerContext } from "./caller-of-task.ts";
 import type { RunEnd, TaskEnd } from "./check-run.ts";
@@ -36,7 +36,7 @@ export interface ChaosRun extends AsyncDisposable {
 export async function runChaos(options: ChaosOptions, say: (line: string) => void): Promise<ChaosRun> {
   const random = new Random(options.seed);
   await using started = new AsyncDisposableStack();
-  const bed = started.use(await openBed(options, random.fork("bed")));
+  const bed = started.use(await openBed(options));
   say(`${options.replicas} replicas on ${options.store} run; their stderr: ${bed.dir}`);
   const over = new AbortController();
   const clients = new Clients(() => bed.fleet.endpoints(), over.signal);
@@ -53,18 +53,18 @@ export async function runChaos(options: ChaosOptions, say: (line: string) => voi
   ]);
   if (begun.status === "rejected") throw begun.reason;
 
-  say("the faults are over; tasks come to rest");
+  say("the time for tasks and faults is over; replicas come to rest");
   const stuck = await bed.fleet.calm(SETTLE_MS);
+  say("tasks come to rest");
   const deadline = performance.now() + SETTLE_MS;
-  await Promise.race([Promise.allSettled(callers), delay(SETTLE_MS)]);
+  await soon(callers, SETTLE_MS);
   const tasks = await restingTasks(bed, context, random.fork("end"), deadline);
+  say("followers come to the end");
   await settleFollowers(context.followers, tasks, deadline);
   const listed = await listAll(context, random.fork("list"));
-  const unknown = await Promise.all(
-    listed.filter((id) => !context.ledger.tasks.has(id)).map((id) => endOf(bed, context, random, id, new Set())),
-  );
+  const unknown = await Promise.all(listed.filter((id) => !context.ledger.tasks.has(id)).map((id) => endOf(bed, context, random, id, new Set())));
   over.abort();
-  await Promise.allSettled([...callers, ...context.followers.map(({ done }) => done)]);
+  await soon([...callers, ...context.followers.map(({ done }) => done)], SETTLE_MS);
   clients.close();
   const end: RunEnd = {
     tasks: [...tasks, ...unknown],
@@ -116,9 +116,16 @@ async function beginTasks(
     void caller.then(() => callers.delete(caller));
     if (at - told < 30_000) continue;
     told = at;
-    say(`${Math.round(at / 1000)} s: ${count} tasks begun, ${callers.size} callers at work`);
+    say(`${count} tasks begun, ${callers.size} callers at work`);
   }
   await delay(Math.max(0, begun + durationMs - performance.now()));
+}
+
+/** Waits for all, whatever becomes of them, but not for long. */
+async function soon(all: Iterable<Promise<void>>, ms: number): Promise<void> {
+  const late = new AbortController();
+  await Promise.race([Promise.allSettled(all), delay(ms, undefined, { signal: late.signal }).catch(() => undefined)]);
+  late.abort();
 }
 
 /** Waits until every task is at rest, or the deadline; answers them as they are. */
@@ -136,7 +143,10 @@ async function restingTasks(bed: Bed, context: CallerContext, random: Random, de
 
 async function isResting(bed: Bed, taskId: string): Promise<boolean> {
   const entries = await bed.store.logOf(taskId);
-  return entries.length === 0 || (isAtRest(stateOf(foldOf(entries).task)) && (await bed.store.custodyOf(taskId)) === "nobody");
+  if (entries.length === 0) return true;
+  const state = stateOf(foldOf(entries).task);
+  // A turn may stay alive while it waits for its caller; one that has ended is nobody's.
+  return isInterrupted(state) || (isTerminal(state) && (await bed.store.custodyOf(taskId)) === "nobody");
 }
 
 async function endOf(
@@ -155,12 +165,11 @@ async function endOf(
 /** Followers get to the last event of their task. */
 async function settleFollowers(followers: readonly Follower[], tasks: readonly TaskEnd[], deadline: number): Promise<void> {
   const ends = new Map(tasks.map(({ taskId, entries }) => [taskId, entries.findLast(({ kind }) => kind === "event")]));
-  const late = delay(Math.max(1000, deadline - performance.now()));
   const reached = followers.flatMap((follower) => {
     const last = ends.get(follower.taskId);
     return last === undefined ? [] : [follower.settle(last)];
   });
-  await Promise.race([Promise.all(reached), late]);
+  await soon(reached, Math.max(1000, deadline - performance.now()));
   for (const follower of followers) follower.stop();
 }
 

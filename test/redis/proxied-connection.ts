@@ -52,10 +52,8 @@ export class ProxiedConnection {
 
   /** Resets both ends now. */
   cut(): void {
-    this.#client.resetAndDestroy();
-    // resetAndDestroy() of a socket that still connects would wait for it.
-    if (this.#server.connecting) this.#server.destroy();
-    else this.#server.resetAndDestroy();
+    reset(this.#client);
+    reset(this.#server);
   }
 
   /** After a fault is over: goes on, or is cut where bytes were lost that TCP would have delivered. */
@@ -109,7 +107,7 @@ export class ProxiedConnection {
     });
     one.once("close", () => {
       // A network that loses everything does not tell the other side either.
-      if (!this.#swallow()) other.resetAndDestroy();
+      if (!this.#swallow()) reset(other);
       if (one === this.#server) this.#settleDrop();
     });
   }
@@ -118,6 +116,15 @@ export class ProxiedConnection {
     this.#drop?.happened();
     this.#drop = undefined;
   }
+}
+
+/**
+ * Resets a connection. One that still connects would be waited for; one that has been ended would fail to be reset where its other side is
+ * quicker, and Node would then keep its handle for ever, and not exit.
+ */
+function reset(socket: Socket): void {
+  if (socket.connecting || socket.writableEnded) socket.destroy();
+  else socket.resetAndDestroy();
 }
 
 /** Resolves when the socket is closed, with an error or without: node's own `once` would reject where an error comes first. */
