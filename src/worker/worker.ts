@@ -51,6 +51,8 @@ export class Worker {
   #drained: Promise<void> | undefined;
   /** Aborts when a drain waits for nothing any more. */
   readonly #late = new AbortController();
+  /** Aborts a moment after that, for the last appends and releases. */
+  readonly #last = new AbortController();
 
   constructor(init: WorkerInit) {
     this.#init = init;
@@ -118,7 +120,7 @@ export class Worker {
 
   async #work(task: LeasedTask): Promise<void> {
     // Reserved before the drain began: another replica runs it.
-    if (this.#state !== "serving") return task.handOver(this.#late.signal);
+    if (this.#state !== "serving") return task.handOver(this.#last.signal);
     const { promise, resolve } = Promise.withResolvers<void>();
     setImmediate(resolve);
     await promise;
@@ -151,13 +153,17 @@ export class Worker {
   async #drain(skip: AbortSignal | undefined): Promise<void> {
     this.#state = "draining";
     const { drainMs } = this.#init.options;
-    const late = (): void => this.#late.abort();
+    let last: NodeJS.Timeout | undefined;
+    const late = (): void => {
+      this.#late.abort();
+      last ??= setTimeout(() => this.#last.abort(), LAST_APPEND_MS);
+    };
     if (skip?.aborted === true) late();
     skip?.addEventListener("abort", late, { once: true });
     // What a store that is away keeps waiting is not waited for beyond this either.
     const limit = setTimeout(late, drainMs);
     await this.#taking;
-    await Promise.all([...this.#tasks.values()].filter(({ movable }) => movable).map((task) => task.handOver(this.#late.signal)));
+    await Promise.all([...this.#tasks.values()].filter(({ movable }) => movable).map((task) => task.handOver(this.#last.signal)));
     const finished = new AbortController();
     const until = AbortSignal.any([finished.signal, this.#late.signal]);
     await Promise.race([Promise.all(this.#runs).finally(() => finished.abort()), pause(drainMs, until)]);
@@ -166,6 +172,7 @@ export class Worker {
     await Promise.all([...this.#tasks.values()].map((task) => task.handOver(patience)));
     await Promise.all(this.#runs);
     clearTimeout(limit);
+    clearTimeout(last);
     skip?.removeEventListener("abort", late);
     this.#state = "closed";
     for (const timer of this.#timers) clearInterval(timer);

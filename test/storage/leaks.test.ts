@@ -17,7 +17,7 @@ import { allChannels, allKeys, openLab } from "./store-bed.ts";
 
 const TAILS = 10_000;
 /** With LONG_TESTS as many as of tails: they cost 5 ms each. */
-const SUBSCRIPTIONS = process.env["LONG_TESTS"] === undefined ? 2000 : 10_000;
+const SUBSCRIPTIONS = process.env["LONG_TESTS"] === undefined ? 1000 : 10_000;
 const TASKS = 100;
 const TOGETHER = 500;
 const WITHIN_MS = 20_000;
@@ -28,6 +28,7 @@ test("10,000 tails that came and left leave no listener, channel, timer, connect
   const tasks = await Promise.all(Array.from({ length: TASKS }, () => lab.owned()));
   // The connection for channels is made at the first subscription, and stays.
   const { signal } = new AbortController();
+  await quiet(server, 0);
   await readAndLeave(lab.storage.tail(tasks[0]?.id ?? "", { offset: 0, mark: "" }, signal));
   await quiet(server, 0);
   const before = await remains(server);
@@ -130,17 +131,22 @@ async function states(caller: Caller, ids: readonly string[]): Promise<unknown[]
 /** Resolves when nobody listens on more channels than those that a replica always listens on. */
 async function quiet(server: RedisServer, standing: number): Promise<void> {
   await until("the channels are left", WITHIN_MS, async () => (await allChannels(server)).length <= standing);
+  // A task that begins here is followed for a moment without a channel.
+  await until("the readers are gone", WITHIN_MS, async () => readers().every((count) => count === 0));
 }
 
 /** What could be left: what readers are made of, keys, channels and connections. */
 async function remains(server: RedisServer): Promise<object> {
   const clients = /connected_clients:(\d+)/.exec(String(await server.call("INFO", "clients")))?.[1];
-  // Counted after a full collection: what is still held, timers that do not keep the process alive among it.
-  const readers = [RedisTail, Feed, Follower].map((kind) => queryObjects(kind, { format: "count" }));
-  return { readers, clients, keys: (await allKeys(server)).length, channels: await allChannels(server) };
+  return { readers: readers(), clients, keys: (await allKeys(server)).length, channels: await allChannels(server) };
 }
 
-/** Timers that are still held; a few come and go with commands and connections. */
+/** What readers are made of, counted after a full collection: what is still held. */
+function readers(): number[] {
+  return [RedisTail, Feed, Follower].map((kind) => queryObjects(kind, { format: "count" }));
+}
+
+/** Timers that are still held, those too that do not keep the process alive; a few come and go with commands and connections. */
 function timers(): number {
   const one = setTimeout(() => undefined, 0);
   clearTimeout(one);
