@@ -25,10 +25,13 @@ async function main(): Promise<number> {
   const begun = performance.now();
   const print = (line: string): void => void process.stdout.write(`${line}\n`);
   const say = (line: string): void => print(`${((performance.now() - begun) / 1000).toFixed(1).padStart(6)} s  ${line}`);
-  const deadline = setTimeout(() => {
-    print(`the run hangs: it should have ended long ago\nseed ${asked.seed}`);
-    process.exit(1);
-  }, asked.minutes * 60_000 + REST_MS);
+  const deadline = setTimeout(
+    () => {
+      print(`the run hangs: it should have ended long ago\nseed ${asked.seed}`);
+      process.exit(1);
+    },
+    asked.minutes * 60_000 + REST_MS,
+  );
   await using run = await runChaos(asked, say);
   const { lines, ok } = report(asked, run);
   for (const line of lines) print(line);

@@ -62,7 +62,9 @@ export async function runChaos(options: ChaosOptions, say: (line: string) => voi
   say("followers come to the end");
   await settleFollowers(context.followers, tasks, deadline);
   const listed = await listAll(context, random.fork("list"));
-  const unknown = await Promise.all(listed.filter((id) => !context.ledger.tasks.has(id)).map((id) => endOf(bed, context, random, id, new Set())));
+  const unknown = await Promise.all(
+    listed.filter((id) => !context.ledger.tasks.has(id)).map((id) => endOf(bed, context, random, id, new Set())),
+  );
   over.abort();
   await soon([...callers, ...context.followers.map(({ done }) => done)], SETTLE_MS);
   clients.close();
