@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { queryObjects } from "node:v8";
 import { Follower } from "../../src/core/follow.ts";
 import { Feed } from "../../src/storage/redis/feed.ts";
@@ -20,7 +21,7 @@ const TAILS = 10_000;
 const SUBSCRIPTIONS = process.env["LONG_TESTS"] === undefined ? 1000 : 10_000;
 const TASKS = 100;
 const TOGETHER = 500;
-const WITHIN_MS = 20_000;
+const WITHIN_MS = 60_000;
 
 test("10,000 tails that came and left leave no listener, channel, timer, connection or key behind", async (t) => {
   await using server = await redisServer();
@@ -51,7 +52,8 @@ test("10,000 tails that came and left leave no listener, channel, timer, connect
   assert.equal(getEventListeners(signal, "abort").length, 0);
   await quiet(server, 0);
   assert.deepEqual(await remains(server), before);
-  assert.ok(timers() < held + 50, `${held} timers before, ${timers()} after`);
+  const holds = timers();
+  assert.ok(holds < held + 50, `${held} timers before, ${holds} after`);
   t.diagnostic(`${TAILS} tails over ${TASKS} tasks`);
   await tasks[0]?.append([chunk()]);
 });
@@ -87,7 +89,8 @@ test(`${SUBSCRIPTIONS} subscriptions that were opened and dropped over the servi
   }
   await quiet(server, standing);
   assert.deepEqual(await remains(server), before);
-  assert.ok(timers() < held + 50, `${held} timers before, ${timers()} after`);
+  const holds = timers();
+  assert.ok(holds < held + 50, `${held} timers before, ${holds} after`);
   t.diagnostic(`${SUBSCRIPTIONS} subscriptions over three bindings and ${TASKS} tasks`);
   gate.open(TASKS);
   await until("every turn has ended", WITHIN_MS, async () =>
@@ -105,7 +108,7 @@ async function readAndLeave(tail: Tail): Promise<void> {
 async function waitAndLeave(tail: Tail, leaves: AbortController | undefined): Promise<void> {
   const waiting = tail.next();
   // Some leave before they are subscribed, some after.
-  if (Math.random() < 0.5) await new Promise((resolve) => setTimeout(resolve, Math.random() * 5));
+  if (Math.random() < 0.5) await delay(Math.random() * 5);
   leaves?.abort();
   if (leaves === undefined) await tail.return?.();
   assert.equal((await waiting).done, true);
@@ -131,8 +134,11 @@ async function states(caller: Caller, ids: readonly string[]): Promise<unknown[]
 /** Resolves when nobody listens on more channels than those that a replica always listens on. */
 async function quiet(server: RedisServer, standing: number): Promise<void> {
   await until("the channels are left", WITHIN_MS, async () => (await allChannels(server)).length <= standing);
-  // A task that begins here is followed for a moment without a channel.
-  await until("the readers are gone", WITHIN_MS, async () => readers().every((count) => count === 0));
+  // A task that begins here is followed for a moment without a channel. Counting is slow: not asked all the time.
+  await until("the readers are gone", WITHIN_MS, async () => {
+    await delay(500);
+    return readers().every((count) => count === 0);
+  });
 }
 
 /** What could be left: what readers are made of, keys, channels and connections. */
