@@ -48,7 +48,7 @@ export function outcomeOf(error: unknown): Outcome {
 /** A reply, and how often it was asked for. */
 export type Answer = { readonly is: "answered"; readonly message: JsonObject; readonly tries: number } | Refusal;
 /** The server's no, and how often it was asked. */
-export type Refusal = Extract<Outcome, { is: "refused" }> & { readonly tries: number };
+type Refusal = Extract<Outcome, { is: "refused" }> & { readonly tries: number };
 
 /** One caller's way to the replicas. */
 export interface Connection {

@@ -15,6 +15,8 @@ export interface Replica {
   /** Stops it where it stands; `thaw` lets it go on. Absent where that cannot be done. */
   freeze?(): void;
   thaw?(): void;
+  /** The most memory that it has had, in MiB; absent where it has none of its own. */
+  memory?(): number;
   /** Its way to the store; absent where nothing can be done to it. */
   readonly link?: StoreLink;
 }
@@ -41,6 +43,8 @@ export function isResumable(place: number): boolean {
 /** Starts a replica in a place. */
 export type StartReplica = (place: number, generation: number) => Promise<Replica>;
 
+const MEASURE_MS = 1000;
+
 /** One place. */
 class Place {
   replica: Replica | undefined;
@@ -58,11 +62,19 @@ export class Fleet implements AsyncDisposable {
   /** Replicas that were not meant to go. */
   readonly crashed: string[] = [];
   started = 0;
+  /** The most memory that any of them has had, in MiB. */
+  peakMiB = 0;
+  readonly #watch: NodeJS.Timeout;
   #closing = false;
 
   constructor(size: number, start: StartReplica) {
     this.#start = start;
     this.#places = Array.from({ length: size }, () => new Place());
+    this.#watch = setInterval(() => this.#measure(), MEASURE_MS);
+  }
+
+  #measure(): void {
+    for (const replica of this.#running) this.peakMiB = Math.max(this.peakMiB, replica.memory?.() ?? 0);
   }
 
   /** Fills all places. */
@@ -138,6 +150,7 @@ export class Fleet implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing = true;
+    clearInterval(this.#watch);
     await Promise.all([...this.#running].map((replica) => replica.kill()));
   }
 }

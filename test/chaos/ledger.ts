@@ -1,7 +1,7 @@
 /** What the callers of a run were told: what was acknowledged must be there in the end. */
 
 /** A message that was sent, and what the sends of it were answered. */
-export interface SentMessage {
+interface SentMessage {
   readonly messageId: string;
   /** Times it was sent until it was answered. */
   readonly tries: number;

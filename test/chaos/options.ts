@@ -2,7 +2,7 @@
 import { parseArgs } from "node:util";
 
 /** Stores that a run knows. */
-export const STORES = ["memory", "single", "sentinel", "cluster"] as const;
+const STORES = ["memory", "single", "sentinel", "cluster"] as const;
 const DURABILITIES = ["local", "replicated", "fsync"] as const;
 
 /** A run. */

@@ -15,6 +15,9 @@ const WEIGHTS: Readonly<Record<string, number>> = {
   block: 2,
   delay: 2,
   "half-open": 2,
+  "master killed": 2,
+  "failover asked for": 2,
+  "node killed": 4,
 };
 
 /** One fault. */

@@ -1,5 +1,5 @@
 /** A replica as a process of its own, behind a proxy of its own where there is one Redis server. */
-import { appendFileSync } from "node:fs";
+import { appendFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ServerProcess, startServer } from "../e2e/server-process.ts";
 import { TcpProxy } from "../redis/tcp-proxy.ts";
@@ -80,6 +80,16 @@ class ProcessReplica implements Replica {
   drain(): void {
     this.#meant = true;
     this.#server.process.signal("SIGTERM");
+  }
+
+  memory(): number {
+    try {
+      const status = readFileSync(`/proc/${this.#server.process.child.pid}/status`, "utf8");
+      return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) / 1024;
+    } catch {
+      // It has just ended, or this is no Linux.
+      return 0;
+    }
   }
 
   freeze(): void {

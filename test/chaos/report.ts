@@ -40,7 +40,7 @@ export function report(options: ChaosOptions, run: ChaosRun): Report {
     `tasks ${tasks.length} (${countsOf(tasks.map(({ ledger }) => ledger?.shape ?? "unknown"))})`,
     `events ${events}, seen ${frames} times by ${run.followers.length} followers`,
     `faults ${run.faults.length} (${countsOf(run.faults.map(({ kind }) => kind))}), ${run.skipped} for which nobody was free`,
-    `replicas started ${run.bed.fleet.started}`,
+    `replicas started ${run.bed.fleet.started}, most memory of one ${Math.round(run.bed.fleet.peakMiB)} MiB`,
     `reconnects ${visits.length - run.followers.length} (by position ${visits.filter(({ from }) => from !== undefined).length})`,
     `takeovers ${resumed + failed} (run again ${resumed}, ended as not resumable ${failed})`,
     `fenced ${run.bed.said("the lease is lost")} owners`,

@@ -19,6 +19,8 @@ const SETTLE_MS = 60_000;
 /** More callers at once than this wait for one to be done. */
 const MOST_CALLERS = 60;
 const LOOK_MS = 100;
+/** A replica takes about 200; what it holds for callers is bounded by options to less than the rest. */
+const MOST_MIB = 700;
 
 /** A run that is over, before it is judged. */
 export interface ChaosRun extends AsyncDisposable {
@@ -75,7 +77,7 @@ export async function runChaos(options: ChaosOptions, say: (line: string) => voi
     odd: context.ledger.odd,
     twice: context.ledger.twice,
     missing: context.ledger.missing,
-    replicas: [...bed.fleet.crashed, ...stuck.map((name) => `${name} did not go although it was asked to`)],
+    replicas: [...bed.fleet.crashed, ...stuck.map((name) => `${name} did not go although it was asked to`), ...tooLarge(bed)],
     lossy: options.durability === "local" && (options.store === "sentinel" || options.store === "cluster"),
   };
   const kept = started.move();
@@ -91,6 +93,11 @@ export async function runChaos(options: ChaosOptions, say: (line: string) => voi
     again: clients.again,
     [Symbol.asyncDispose]: dispose,
   };
+}
+
+/** Promise 8, as far as a run can tell. */
+function tooLarge({ fleet }: Bed): string[] {
+  return fleet.peakMiB > MOST_MIB ? [`8: a replica has taken ${Math.round(fleet.peakMiB)} MiB`] : [];
 }
 
 /** Begins tasks as they come; answers when the time for that is over, with those under way in `callers`. */

@@ -2,7 +2,7 @@
 import type { Random } from "./random.ts";
 
 /** How a script ends. `return` leaves COMPLETED to the server, `throw` FAILED. */
-export type Ending = "completed" | "failed" | "rejected" | "throw" | "return";
+type Ending = "completed" | "failed" | "rejected" | "throw" | "return";
 
 /** One thing that the agent does, `times` times. */
 export type Step =
