@@ -40,6 +40,19 @@ test("entries that were lost are written again as they were: offsets, marks, epo
   await task.append([chunk("next")]);
 });
 
+test("a command whose sender has heard nothing, and which was given back by the owner, is the same command when it is repeated", async () => {
+  await using lab = await openLab(server.url);
+  const task = await working(lab);
+  const rewound = await savepoint(server);
+  const request = task.commandRequest("message");
+  const reply = await lab.storage.command(request);
+  const log = await storedLog(server, task.id);
+  await rewound.restore();
+  assert.equal(await lab.storage.heal(task.lease, await remainsOf(task, log)), "healed");
+  assert.deepEqual(await lab.storage.command(request), reply);
+  assert.deepEqual((await storedLog(server, task.id)).map(plain), log.map(plain));
+});
+
 test("where other entries stand in the place of the lost ones, or more is lost than remains, a heal changes nothing", async () => {
   await using lab = await openLab(server.url);
   const task = await working(lab);

@@ -4,8 +4,8 @@
 --       11 index row, 12 the state that the index keys were named after, 13 retention of the kind, 14 publish command, 15 channel,
 --       then offset, mark, epoch, time, kind, bytes of each entry that the owner has, without a gap, the last one its position
 -- Reply OK | AGAIN (nothing is missing) | DIVERGED | FENCED | SEALED | RETRY state
-local FIRST, STEP = 16, 6
-local task = redis.call('HMGET', KEYS[1], 'tk', 'ep', 'kd', 'nx', 'mk', 'lc', 'gn', 'by', 'co', 'st', 'ix')
+local FIRST, STEP, REMEMBERED = 16, 6, 64 * 8
+local task = redis.call('HMGET', KEYS[1], 'tk', 'ep', 'kd', 'nx', 'mk', 'lc', 'gn', 'by', 'co', 'st', 'ix', 'am')
 if not task[2] then return { 'FENCED' } end
 if task[3] == 't' then return { 'SEALED' } end
 if task[1] == '' or task[1] ~= ARGV[3] or task[2] ~= ARGV[2] then return { 'FENCED' } end
@@ -22,10 +22,22 @@ if task[10] ~= ARGV[12] then return { 'RETRY', task[10] } end
 local now = clock()
 local offset, mark, total, generation, command = last, task[5], tonumber(task[8]), tonumber(task[7]), tonumber(task[6])
 local before, size = last .. '.' .. task[5], total
+local marks = task[12] or ''
 for at = from + STEP, #ARGV, STEP do
   offset, mark = tonumber(ARGV[at]), ARGV[at + 1]
   total = total + #ARGV[at + 5]
-  if ARGV[at + 4] == 'e' then generation = generation + 1 else command = offset end
+  if ARGV[at + 4] == 'e' then
+    generation = generation + 1
+  else
+    command = offset
+    -- The answer to its sender, who may not have heard it: a repeat is no second command.
+    marks = marks .. mark
+    if #marks > REMEMBERED then
+      redis.call('HDEL', KEYS[1], 'am:' .. string.sub(marks, 1, 8))
+      marks = string.sub(marks, 9)
+    end
+    redis.call('HSET', KEYS[1], 'am', marks, 'am:' .. mark, offset .. ' 1 ' .. ARGV[at + 2] .. ' ')
+  end
   add(KEYS[2], offset, ARGV[at + 4], mark, ARGV[at + 2], ARGV[at + 3], total, ARGV[at + 5])
 end
 redis.call('HSET', KEYS[1], 'nx', offset, 'mk', mark, 'gn', generation, 'by', total, 'lc', command, 'cr', ARGV[5])
