@@ -1,5 +1,8 @@
 /** Short chaos runs with fixed seeds, as `npm run chaos` runs them: several replicas on one Redis through faults of all kinds. */
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { suite, test } from "node:test";
 import { CliProcess } from "./server-process.ts";
 
@@ -24,12 +27,15 @@ const RUNS: Readonly<Record<string, readonly string[]>> = {
 suite("a chaos run loses nothing, doubles nothing and forgets nothing", { timeout: 280_000 }, () => {
   for (const [what, args] of Object.entries(RUNS)) {
     test(`on ${what}`, async () => {
-      const run = new CliProcess(["test/chaos/main.ts", ...args], {});
+      const folder = mkdtempSync(join(tmpdir(), "throughline-chaos-test-"));
+      const run = new CliProcess(["test/chaos/main.ts", ...args], { TMPDIR: folder });
       const { code } = await run.exited;
       const output = run.stdout + run.stderr;
       assert.equal(code, 0, output);
       assert.equal(run.stdout.trimEnd().split("\n").at(-1), LAST_LINE, output);
       assert.doesNotMatch(run.stdout, /^(tasks|events|faults) 0\b/m);
+      // Of a run that failed, what the replicas said is kept.
+      rmSync(folder, { recursive: true });
     });
   }
 });
