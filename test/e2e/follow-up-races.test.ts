@@ -111,6 +111,26 @@ interface Outcome {
   readonly first: boolean;
 }
 
+test("100 messages that race with a drain are given to a turn of the next owner or of the one that leaves", async () => {
+  await using leaving = await Replica.open(redis.url, agent, { replica: "leaving", ...LEASE });
+  const begun = await Promise.all(Array.from({ length: 100 }, () => begin("wait", leaving)));
+  for (const { open, stream } of begun) {
+    open();
+    // It ends with the replica.
+    toItsEnd(stream).catch(() => undefined);
+  }
+  const drained = delay(50).then(() => leaving.server.drain({ atOnce: true }));
+  const outcomes = begun.map(async ({ id }) => {
+    await delay(Math.random() * 100);
+    const followUp = message("answer", { taskId: id });
+    const answered = await answer(away.grpc, followUp);
+    await toItsEnd(away.grpc.stream("SubscribeToTask", { id })).catch(ended);
+    return check(id, followUp, answered);
+  });
+  assert.ok((await Promise.all(outcomes)).every(({ answered }) => answered === "given"));
+  await drained;
+});
+
 /** Runs so many races, some at a time. Who wins too often gets a handicap: both must win about as often. */
 async function races(count: number, what: "end" | "ask"): Promise<Outcome[]> {
   let lagMs = 0;
@@ -140,12 +160,12 @@ interface Begun {
   readonly open: () => void;
 }
 
-/** A task at work on the one replica. */
-async function begin(what: string): Promise<Begun> {
+/** A task at work. */
+async function begin(what: string, at: Replica = home): Promise<Begun> {
   const name = randomUUID();
   const gate = Promise.withResolvers<void>();
   gates.set(name, gate);
-  const stream = home.grpc.stream("SendStreamingMessage", send(`${what} ${name}`));
+  const stream = at.grpc.stream("SendStreamingMessage", send(`${what} ${name}`));
   const id = idOf(await nextFrame(stream));
   await nextFrame(stream);
   return { id, stream, open: gate.resolve };

@@ -1,6 +1,7 @@
 /** Writes whose replies were lost: carried out, retried, and there exactly once. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { isAway } from "../../src/core/errors.ts";
 import { newMark } from "../../src/core/log-entry.ts";
@@ -220,6 +221,35 @@ test("250 releases whose reply was lost, retried after others have taken the tas
   const metas = await Promise.all(tasks.map(({ id }) => storage.meta(id)));
   assert.ok(metas.every((meta) => meta?.leased === true && meta.epoch === 2 && meta.attempts === 1));
   assert.deepEqual(await other.takeAll("r2"), []);
+});
+
+test("appends over a connection that is cut again and again stand in their logs exactly once and in order", async (t) => {
+  await using bed = await openBed();
+  const { storage } = bed.lab;
+  const tasks = await Promise.all(Array.from({ length: 40 }, () => bed.lab.owned()));
+  const over = new AbortController();
+  const writing = tasks.map(async (task) => {
+    const marks = (await task.entries()).map(({ mark }) => mark);
+    let { position } = task;
+    while (!over.signal.aborted) {
+      const batch = task.batch([chunk(), chunk()], { after: position });
+      const appended = await untilAnswered(
+        () => storage.append(task.lease, batch),
+        () => false,
+      );
+      marks.push(...batch.entries.map(({ mark }) => mark));
+      position = appended.at(-1) ?? assert.fail();
+    }
+    return marks;
+  });
+  for (let cut = 0; cut < 25; cut += 1) {
+    await delay(20 + Math.random() * 100);
+    bed.proxy.cut();
+  }
+  over.abort();
+  const written = await Promise.all(writing);
+  for (const [index, { id }] of tasks.entries()) await assertLog(bed, id, written[index] ?? []);
+  t.diagnostic(`${written.flat().length} entries over ${bed.proxy.accepted} connections`);
 });
 
 test("a take whose reply was lost is retried and given the same tasks: none is owned by a token that nobody knows of", async () => {
