@@ -10,7 +10,7 @@ export const chunks: Row = {
     const driver = open(1);
     const events = quick ? 200 : 1_000;
     const send = (): Promise<void> => completeWith(driver, driver.send(`events=${events} bytes=100 kind=artifact`), events + FRAMES_AROUND);
-    await repeat({ workers: 1, ms: quick ? 50 : 300, max: 20 }, send);
+    await repeat({ workers: 1, ms: quick ? 50 : 2_000, max: 100 }, send);
     const { result, ...cost } = await measure(() => repeat({ workers: 1, ms: quick ? 100 : 2_000, max: 200 }, send));
     return { rate: sample((result * events) / cost.seconds, cost) };
   },

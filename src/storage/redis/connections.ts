@@ -62,7 +62,7 @@ export class Connections implements AsyncDisposable {
   async many(shard: number, calls: readonly Call[]): Promise<readonly Reply[]> {
     const { wire } = this.#topology.node(shard).commands;
     if (wire === undefined) return await Promise.all(calls.map((call) => this.call(shard, ...call)));
-    const sent = calls.map(([name, ...args]) => wire.send(name, args));
+    const sent = wire.sendAll(calls.map(([name, ...args]) => [name, args] as const));
     const settled = await Promise.allSettled(
       sent.map((reply, index) => this.#followed(shard, reply, (node) => node.commands.send(...split(calls[index] as Call)))),
     );

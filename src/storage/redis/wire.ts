@@ -50,7 +50,7 @@ export class Wire {
     if (!this.usable) return Promise.reject(unavailable(undefined, "none"));
     this.#sent += 1;
     if (this.#watchdog === undefined) this.#watch();
-    this.#cork();
+    if (this.#sent - this.#answered > 1) this.#cork();
     // No encoding: replies stay bytes. An uppercase name keeps ioredis from re-shaping replies (its transformers know lowercase ones only).
     const command = new Command(name, writable(args), {}, undefined);
     void this.#redis.sendCommand(command);
@@ -67,13 +67,22 @@ export class Wire {
     );
   }
 
-  /** Everything that is sent before the event loop goes on leaves in one write: replies come in bunches, and what follows on them does too. */
+  /** Sends several commands in one write. */
+  sendAll(calls: readonly (readonly [name: string, args: readonly Arg[]])[]): Promise<Reply>[] {
+    this.#cork();
+    return calls.map(([name, args]) => this.send(name, args));
+  }
+
+  /**
+   * What is sent in this round of the event loop leaves in one write. On a connection that is in use, that saves both ends most of their
+   * system calls, for replies come in bunches and what follows on them does too; a lone command waits for nothing.
+   */
   #cork(): void {
     if (this.#corked) return;
     this.#corked = true;
     const { stream } = this.#redis;
     stream.cork();
-    process.nextTick(() => {
+    setImmediate(() => {
       this.#corked = false;
       stream.uncork();
     });
