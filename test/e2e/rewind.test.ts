@@ -1,5 +1,6 @@
 /** Redis has lost the end of a log, as a failover leaves it: what owners give back, and what readers are told. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { afterEach, beforeEach, test } from "node:test";
 import { equals } from "@bufbuild/protobuf";
 import { Role, type Task, TaskSchema, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
@@ -9,6 +10,7 @@ import { apply } from "../../src/core/task.ts";
 import { type AgentEvent, artifact, inputRequired, type Message, textPart, working } from "../../src/index.ts";
 import type { FollowerRecord, SeenFrame, TaskRecord } from "../../src/testing/index.ts";
 import { message, send } from "../bindings/bed.ts";
+import { CallFailed } from "../bindings/callers/caller.ts";
 import { Gate } from "../bindings/scenario-agent.ts";
 import { logHeaders } from "../chaos/position.ts";
 import { type RedisServer, redisServer } from "../redis/redis-server.ts";
@@ -140,6 +142,16 @@ function assertTold({ frames }: FollowerRecord, { entries, task }: TaskRecord): 
   assert.ok(equals(TaskSchema, theirs(folded), theirs(task)), "what it has in the end is the task");
 }
 
+async function untilHeard<T>(call: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!(error instanceof CallFailed) || error.failure.reason !== "STORE_UNAVAILABLE") throw error;
+    }
+  }
+}
+
 const RENEWING = { renewMs: 100 } as const;
 /** An owner hears of the loss by what others write only. */
 const QUIET = { renewMs: 60_000, leaseMs: 120_000 } as const;
@@ -235,6 +247,28 @@ test("a message that waits for its turn and is lost is nobody's any more: the on
   assert.equal(record.task.status?.state, TaskState.COMPLETED);
   const meta = await redis.call("HGET", keysOf(task.id).task(task.id), "co");
   assert.equal(Number(meta), record.entries.findLast(({ kind }) => kind === "command")?.offset);
+});
+
+test("a task whose beginning is lost is not found any more: its turn is stopped, its streams end, and nothing of it comes back", async () => {
+  await open(RENEWING);
+  const rewound = await savepoint(redis);
+  const keys = await redis.call("DBSIZE");
+  const task = await begin("work 6");
+  await step(task, 2, 5);
+  const { signal } = await gate.reached;
+  await rewound.restore();
+  for (const kind of ["pubsub", "normal"]) await redis.call("CLIENT", "KILL", "TYPE", kind);
+  if (!signal.aborted) await once(signal, "abort");
+  const notFound = (error: unknown): boolean => error instanceof CallFailed && error.failure.reason === "TASK_NOT_FOUND";
+  for (const reader of task.readers) await assert.rejects(reader, notFound);
+  for (const { grpc } of replicas) {
+    await assert.rejects(
+      // For a moment after its connection was lost a replica says that the store is away.
+      untilHeard(() => grpc.unary("GetTask", { id: task.id })),
+      notFound,
+    );
+  }
+  assert.equal(await redis.call("DBSIZE"), keys);
 });
 
 for (const connections of ["kept", "lost"] as const) {
