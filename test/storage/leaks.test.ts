@@ -21,6 +21,8 @@ const TAILS = 10_000;
 const SUBSCRIPTIONS = process.env["LONG_TESTS"] === undefined ? 1000 : 10_000;
 const TASKS = 100;
 const TOGETHER = 500;
+/** A little longer than a channel outlives its last reader. */
+const LINGER_MS = 1200;
 const WITHIN_MS = 60_000;
 
 test("10,000 tails that came and left leave no listener, channel, timer, connection or key behind", async (t) => {
@@ -51,6 +53,7 @@ test("10,000 tails that came and left leave no listener, channel, timer, connect
   }
   assert.equal(getEventListeners(signal, "abort").length, 0);
   await quiet(server, 0);
+  await readersGone();
   assert.deepEqual(await remains(server), before);
   const holds = timers();
   assert.ok(holds < held + 50, `${held} timers before, ${holds} after`);
@@ -88,6 +91,7 @@ test(`${SUBSCRIPTIONS} subscriptions that were opened and dropped over the servi
     grpc.close();
   }
   await quiet(server, standing);
+  await readersGone();
   assert.deepEqual(await remains(server), before);
   const holds = timers();
   assert.ok(holds < held + 50, `${held} timers before, ${holds} after`);
@@ -134,22 +138,22 @@ async function states(caller: Caller, ids: readonly string[]): Promise<unknown[]
 /** Resolves when nobody listens on more channels than those that a replica always listens on. */
 async function quiet(server: RedisServer, standing: number): Promise<void> {
   await until("the channels are left", WITHIN_MS, async () => (await allChannels(server)).length <= standing);
-  // A task that begins here is followed for a moment without a channel. Counting is slow: not asked all the time.
+  // A task that begins here is followed for a moment without a channel.
+  await delay(LINGER_MS);
+}
+
+/** Resolves when nothing is held any more of what readers are made of; each count is a full collection, and slow. */
+async function readersGone(): Promise<void> {
   await until("the readers are gone", WITHIN_MS, async () => {
-    await delay(500);
-    return readers().every((count) => count === 0);
+    await delay(LINGER_MS);
+    return [RedisTail, Feed, Follower].every((kind) => queryObjects(kind, { format: "count" }) === 0);
   });
 }
 
-/** What could be left: what readers are made of, keys, channels and connections. */
+/** What else could be left: keys, channels and connections. */
 async function remains(server: RedisServer): Promise<object> {
   const clients = /connected_clients:(\d+)/.exec(String(await server.call("INFO", "clients")))?.[1];
-  return { readers: readers(), clients, keys: (await allKeys(server)).length, channels: await allChannels(server) };
-}
-
-/** What readers are made of, counted after a full collection: what is still held. */
-function readers(): number[] {
-  return [RedisTail, Feed, Follower].map((kind) => queryObjects(kind, { format: "count" }));
+  return { clients, keys: (await allKeys(server)).length, channels: await allChannels(server) };
 }
 
 /** Timers that are still held, those too that do not keep the process alive; a few come and go with commands and connections. */
