@@ -101,3 +101,14 @@ async function marksOf(tail: AsyncIterable<TailStep>): Promise<string[]> {
   }
   return marks;
 }
+
+test("a tail of a store that was closed ends, waiting or not", async () => {
+  await using lab = await openLab(server.url);
+  const task = await lab.owned();
+  const signal = new AbortController().signal;
+  const [waiting, later] = [lab.storage.tail(task.id, task.position, signal), lab.storage.tail(task.id, task.position, signal)];
+  const next = waiting.next();
+  await lab.storage.close();
+  assert.equal((await next).done, true);
+  assert.equal((await later.next()).done, true);
+});

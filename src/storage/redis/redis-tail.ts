@@ -117,6 +117,7 @@ export class RedisTail implements AsyncIterableIterator<TailStep> {
           this.#end();
           throw error;
         }
+        if (this.#tailer.closed) break;
         // Streams wait while the store is away.
         this.#leave();
         await this.#pause();

@@ -56,6 +56,11 @@ export class Tailer {
     return this.#feeds.size;
   }
 
+  /** Whether the store is closed: nothing more will be heard. */
+  get closed(): boolean {
+    return this.#closed;
+  }
+
   /** The feed of a task, kept until {@link detach}. Await `ready` before reading it. */
   attach(taskId: string, shard: number): Attached {
     let attached = this.#feeds.get(taskId);
@@ -140,9 +145,12 @@ export class Tailer {
     feed.reset(end.position, end.sealed);
   }
 
-  #subscribe({ taskId, shard }: Feed): Promise<void> {
+  async #subscribe({ taskId, shard }: Feed): Promise<void> {
+    const { connections } = this.#context;
     const channel = this.#context.keys(shard).events(taskId);
-    return this.#context.retry(shard, () => this.#context.connections.subscribe(shard, channel));
+    await this.#context.retry(shard, () => connections.subscribe(shard, channel));
+    // Its last reader may have left while Redis was away for a moment.
+    if (!this.#feeds.has(taskId)) await connections.unsubscribe(shard, channel);
   }
 
   /** Subscribes to a task that began here, after a while, if anybody follows it then. */
