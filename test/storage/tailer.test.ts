@@ -103,6 +103,7 @@ async function marksOf(tail: AsyncIterable<TailStep>): Promise<string[]> {
 }
 
 test("a tail of a store that was closed ends, waiting or not", async () => {
+  await using server = await redisServer();
   await using lab = await openLab(server.url);
   const task = await lab.owned();
   const signal = new AbortController().signal;
