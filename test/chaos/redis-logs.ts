@@ -1,4 +1,5 @@
 /** Reads logs straight from Redis, past the service and its store. */
+import { streamEntries } from "../../src/storage/redis/replies.ts";
 import { Entry } from "../../src/core/log-entry.ts";
 import { ShardKeys, shardOf } from "../../src/storage/redis/keys.ts";
 import { until } from "../redis/until.ts";
@@ -30,7 +31,7 @@ export async function readLog(ask: Ask, taskId: string): Promise<readonly Entry[
       ANSWER_MS,
       async () => (await ask("XRANGE", key, from, "+", "COUNT", PAGE)) as Row[],
     );
-    entries.push(...page.map(entryOf));
+    entries.push(...page.map(([id, fields]) => logEntry(id, fields)));
     if (page.length < PAGE) return entries;
   }
 }
@@ -50,10 +51,15 @@ function keysOf(taskId: string): ShardKeys | undefined {
   return shard === undefined ? undefined : new ShardKeys(PREFIX, shard);
 }
 
-function entryOf([id, fields]: Row): Entry {
-  const named = new Map<string, Buffer>();
-  for (let at = 0; at < fields.length; at += 2) named.set(String(fields[at]), fields[at + 1] as Buffer);
-  const field = (name: string): Buffer => named.get(name) ?? Buffer.alloc(0);
-  const place = { offset: Number.parseInt(String(id), 10), epoch: Number(field("e")), time: Number(field("t")) };
-  return new Entry(place, { kind: String(field("k")) === "c" ? "command" : "event", mark: String(field("m")), bytes: field("b") });
+/** The task whose log this key holds; undefined for other keys. */
+export function taskOfLog(key: string): string | undefined {
+  const taskId = key.slice(key.lastIndexOf(":") + 1);
+  return keysOf(taskId)?.log(taskId) === key ? taskId : undefined;
+}
+
+/** An entry of a log as it is stored: its stream id, and names and values by turns. */
+export function logEntry(id: Buffer, fields: readonly Buffer[]): Entry {
+  const [entry] = streamEntries([[id, fields]]);
+  if (entry === undefined) throw new TypeError("no entry");
+  return entry;
 }

@@ -71,18 +71,24 @@ export class Checkpoints {
     const parts = Math.max(1, Math.ceil(fold.length / PART_BYTES));
     const pointer = { position: `${at.offset}.${at.mark}`, token: newMark(), parts };
     const names = partKeys(keys, taskId, pointer);
+    let old = "";
     for (const [part, key] of names.entries()) {
       const piece = fold.subarray(part * PART_BYTES, (part + 1) * PART_BYTES);
-      await this.#context.retry(keys.shard, () => connections.call(keys.shard, "SET", key, piece, "PX", ORPHAN_MS));
+      const calls: Call[] = [
+        ["SET", key, piece, "PX", ORPHAN_MS],
+        ["HGET", keys.task(taskId), "cp"],
+      ];
+      const [, stands] = await this.#context.retry(keys.shard, () => connections.many(keys.shard, calls));
+      old = text(stands);
     }
     try {
       for (;;) {
-        const old = await this.#pointer(keys, taskId);
-        const reply = await this.#context.retry(keys.shard, () => this.#switch(keys, taskId, lease, pointer, old));
+        const stands = old;
+        const reply = await this.#context.retry(keys.shard, () => this.#switch(keys, taskId, lease, pointer, stands));
         const [word] = accepted(reply, taskId);
         if (word === "OK") return;
-        if (word === "RETRY") continue;
-        break;
+        if (word !== "RETRY") break;
+        old = await this.#pointer(keys, taskId);
       }
     } catch (error) {
       // Where nobody knows whether the pointer was switched, the parts may be the checkpoint; else they go by themselves.

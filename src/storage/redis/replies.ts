@@ -46,13 +46,14 @@ function kindOf(letter: string): EntryKind {
   return letter === "c" ? "command" : "event";
 }
 
-/** Entries of XRANGE: id, then fields and values in the order in which `add` writes them. */
+/** Entries of XRANGE: the id says the offset, `h` kind and mark, epoch and time, `b` the bytes. */
 export function streamEntries(reply: Reply | undefined): Entry[] {
   return list(reply).map((item) => {
     const [id, fields] = list(item);
-    const [, kind, , mark, , epoch, , time, , , , stored] = list(fields);
-    const place = { offset: Number.parseInt(text(id), 10), epoch: Number(text(epoch)), time: Number(text(time)) };
-    return new Entry(place, { kind: kindOf(text(kind)), mark: text(mark), bytes: bytes(stored) });
+    const [, header, , stored] = list(fields);
+    const [what = "", epoch, time] = text(header).split(" ", 3);
+    const place = { offset: Number.parseInt(text(id), 10), epoch: Number(epoch), time: Number(time) };
+    return new Entry(place, { kind: kindOf(what.slice(0, 1)), mark: what.slice(1), bytes: bytes(stored) });
   });
 }
 

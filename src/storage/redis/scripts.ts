@@ -12,9 +12,7 @@ const prelude = source("prelude");
 function script(name: string): Script {
   const own = source(name);
   // Flags have to stand in the first line.
-  const [flags, rest] = own.startsWith("#!")
-    ? [own.slice(0, own.indexOf("\n") + 1), own.slice(own.indexOf("\n") + 1)]
-    : ["", own];
+  const [flags, rest] = own.startsWith("#!") ? [own.slice(0, own.indexOf("\n") + 1), own.slice(own.indexOf("\n") + 1)] : ["", own];
   const text = `${flags}${prelude}\n${rest}`;
   return { name, text, sha: createHash("sha1").update(text).digest("hex") };
 }

@@ -10,7 +10,7 @@ if task[4] == ARGV[5] then return 'OK' end
 if task[1] ~= 't' and (ARGV[2] == '' or task[3] ~= ARGV[2] or task[2] ~= ARGV[1]) then return 'FENCED' end
 local offset = tonumber(ARGV[3])
 local at = redis.call('XRANGE', KEYS[2], ARGV[3] .. '-0', ARGV[3] .. '-0')
-if #at == 0 or at[1][2][4] ~= ARGV[4] then return 'STALE' end
+if #at == 0 or markof(at[1]) ~= ARGV[4] then return 'STALE' end
 if task[4] and tonumber(string.match(task[4], '^%d+')) >= offset then return 'OLD' end
 if (task[4] or '') ~= ARGV[7] then return 'RETRY' end
 local parts = tonumber(ARGV[6])
@@ -25,12 +25,12 @@ local high = last
 while low < high do
   local middle = math.floor((low + high) / 2)
   local entry = redis.call('XRANGE', KEYS[2], middle .. '-0', middle .. '-0')[1]
-  if total - entry[2][10] + #entry[2][12] <= tonumber(ARGV[9]) then high = middle else low = middle + 1 end
+  if total - totalof(entry) + #entry[2][4] <= tonumber(ARGV[9]) then high = middle else low = middle + 1 end
 end
 local keep = math.min(low, offset)
 if keep > first then
   local gone = redis.call('XRANGE', KEYS[2], (keep - 1) .. '-0', (keep - 1) .. '-0')[1]
-  redis.call('HSET', KEYS[1], 'fo', keep, 'fm', gone[2][4])
+  redis.call('HSET', KEYS[1], 'fo', keep, 'fm', markof(gone))
   redis.call('XTRIM', KEYS[2], 'MINID', keep .. '-0')
 end
 return 'OK'

@@ -13,7 +13,7 @@ local last = tonumber(task[4])
 local final = #ARGV - STEP + 1
 if last >= tonumber(ARGV[final]) then
   local at = redis.call('XRANGE', KEYS[2], ARGV[final] .. '-0', ARGV[final] .. '-0')
-  return { (#at > 0 and at[1][2][4] == ARGV[final + 1]) and 'AGAIN' or 'DIVERGED' }
+  return { (#at > 0 and markof(at[1]) == ARGV[final + 1]) and 'AGAIN' or 'DIVERGED' }
 end
 local from = FIRST + (last - tonumber(ARGV[FIRST])) * STEP
 if from < FIRST or ARGV[from + 1] ~= task[5] then return { 'DIVERGED' } end

@@ -6,9 +6,18 @@ local function clock()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- One entry at the end of a log. `total` counts the bytes of all entries up to it: what trims a log by bytes finds its place by it.
+-- One entry at the end of a log. `h` says what it is: kind and mark, epoch, time, and `total`, the bytes of all entries up to it, by which
+-- a log is trimmed to so many bytes. Few fields: a reader pays for each.
 local function add(log, offset, kind, mark, epoch, now, total, bytes)
-  redis.call('XADD', log, offset .. '-0', 'k', kind, 'm', mark, 'e', epoch, 't', now, 's', total, 'b', bytes)
+  redis.call('XADD', log, offset .. '-0', 'h', kind .. mark .. ' ' .. epoch .. ' ' .. now .. ' ' .. total, 'b', bytes)
+end
+
+-- The mark of an entry as XRANGE answers it, and its running total.
+local function markof(entry)
+  return string.sub(entry[2][2], 2, 9)
+end
+local function totalof(entry)
+  return tonumber(string.match(entry[2][2], '%d+$'))
 end
 
 -- Moves the index rows of a task. Six keys from `first`: scope, context, old state, old state in context, new state, new state in context.
