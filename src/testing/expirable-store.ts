@@ -31,7 +31,7 @@ export function memoryStore(options: MemoryStoreOptions): ExpirableStore {
 export async function redisStore(options: ServerOptions, url: string, agent: string): Promise<ExpirableStore> {
   const [{ RedisStorage }, { Connections }, { ShardKeys, shardOf }, { SCRIPTS }] = await Promise.all([
     import("../storage/redis/redis-storage.ts"),
-    import("../storage/redis/connections.ts"),
+    import("../storage/redis/connection/connections.ts"),
     import("../storage/redis/keys.ts"),
     import("../storage/redis/scripts.ts"),
   ]);

@@ -1,6 +1,6 @@
 /** Fresh stores for the contract on servers that a test file shares: each under a prefix of its own. */
 import { RedisStorage, type RedisStorageOptions } from "../../src/storage/redis/index.ts";
-import { slotOf } from "../../src/storage/redis/slot.ts";
+import { slotOf } from "../../src/storage/redis/connection/slot.ts";
 import type { OpenStore } from "../../src/testing/contract/lab.ts";
 
 /** Few, so that every one of them is met. */

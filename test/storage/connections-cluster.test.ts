@@ -4,8 +4,8 @@ import { Redis } from "ioredis";
 import { type RedisCluster, redisCluster } from "../redis/redis-cluster.ts";
 import { until } from "../redis/until.ts";
 import { SET, away, openConnections, shardTag } from "./open-connections.ts";
-import { slotOf } from "../../src/storage/redis/slot.ts";
-import { outcomeUnknown } from "../../src/storage/redis/connections.ts";
+import { slotOf } from "../../src/storage/redis/connection/slot.ts";
+import { outcomeUnknown } from "../../src/storage/redis/connection/connections.ts";
 
 const SHARDS = 16;
 const key = (shard: number): string => `${shardTag(shard)}:key`;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { RedisReplyError, outcomeUnknown } from "../../src/storage/redis/connections.ts";
+import { RedisReplyError, outcomeUnknown } from "../../src/storage/redis/connection/connections.ts";
 import { redisServer } from "../redis/redis-server.ts";
 import { TcpProxy } from "../redis/tcp-proxy.ts";
 import { until } from "../redis/until.ts";

@@ -1,5 +1,5 @@
-import { Connections, outcomeUnknown } from "../../src/storage/redis/connections.ts";
-import type { RedisOptions } from "../../src/storage/redis/redis-options.ts";
+import { Connections, outcomeUnknown } from "../../src/storage/redis/connection/connections.ts";
+import type { RedisOptions } from "../../src/storage/redis/connection/redis-options.ts";
 import { TaskError } from "../../src/core/errors.ts";
 import { scriptOf } from "./script-of.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseRedisUrl } from "../../src/storage/redis/url.ts";
-import { slotOf } from "../../src/storage/redis/slot.ts";
-import { StoreSetupError } from "../../src/storage/redis/store-error.ts";
+import { parseRedisUrl } from "../../src/storage/redis/connection/url.ts";
+import { slotOf } from "../../src/storage/redis/connection/slot.ts";
+import { StoreSetupError } from "../../src/storage/redis/connection/store-error.ts";
 
 const BARE = { tls: false, username: undefined, password: undefined, master: undefined, db: 0 };
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Script } from "../../src/storage/redis/connections.ts";
+import type { Script } from "../../src/storage/redis/connection/connections.ts";
 
 /** A script by its text. */
 export function scriptOf(name: string, text: string): Script {

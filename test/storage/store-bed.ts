@@ -3,7 +3,7 @@ import type { Entry } from "../../src/core/log-entry.ts";
 import { ShardKeys, shardOf } from "../../src/storage/redis/keys.ts";
 import { RedisStorage } from "../../src/storage/redis/redis-storage.ts";
 import { streamEntries } from "../../src/storage/redis/replies.ts";
-import type { Reply } from "../../src/storage/redis/reply.ts";
+import type { Reply } from "../../src/storage/redis/connection/reply.ts";
 import type { RedisStorageOptions } from "../../src/storage/redis/storage-options.ts";
 import { type ContractOptions, Lab } from "../../src/testing/contract/lab.ts";
 import type { RedisServer } from "../redis/redis-server.ts";

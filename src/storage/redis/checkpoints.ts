@@ -2,12 +2,12 @@
 import { taskNotFound } from "../../core/errors.ts";
 import { newMark } from "../../core/log-entry.ts";
 import type { Lease, StoredCheckpoint } from "../../core/storage.ts";
-import type { Call, Reply } from "./reply.ts";
+import type { Call, Reply } from "./connection/reply.ts";
 import type { RedisContext } from "./context.ts";
 import type { ShardKeys } from "./keys.ts";
 import { accepted, bytes, position, text } from "./replies.ts";
 import { SCRIPTS } from "./scripts.ts";
-import { outcomeUnknown } from "./store-error.ts";
+import { outcomeUnknown } from "./connection/store-error.ts";
 
 const PART_BYTES = 1024 * 1024;
 /** Parts whose pointer was never switched go by themselves. */

@@ -4,10 +4,10 @@ import type { Scope } from "../../core/scope.ts";
 import type { RepeatKey, TaskMeta } from "../../core/storage.ts";
 import { isInterrupted, isTerminal } from "../../core/task.ts";
 import type { TaskState } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
-import type { Connections } from "./connections.ts";
+import type { Connections } from "./connection/connections.ts";
 import { ShardKeys, shardFor, shardOf } from "./keys.ts";
 import type { RedisStorageOptions } from "./storage-options.ts";
-import { outcomeUnknown } from "./store-error.ts";
+import { outcomeUnknown } from "./connection/store-error.ts";
 
 /** A call is tried again for this long while Redis is away for a moment; every operation may be repeated. */
 const RETRY_FOR_MS = 600;

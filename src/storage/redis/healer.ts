@@ -1,7 +1,7 @@
 /** What an owner can give back of a log whose end a failover has lost. */
 import { RefusedError } from "../../core/errors.ts";
 import type { HealReply, Lease, Remains } from "../../core/storage.ts";
-import type { Arg } from "./reply.ts";
+import type { Arg } from "./connection/reply.ts";
 import type { Visibility } from "./visibility.ts";
 import { kindOfState, type RedisContext } from "./context.ts";
 import { accepted, kindLetter, state } from "./replies.ts";

@@ -1,7 +1,7 @@
 /** Who runs what: renewals, releases, what waits, and what a sweep moves. */
 import { RefusedError } from "../../core/errors.ts";
 import type { Lease, LeaseRequest, Renewal, RenewReply, Taken } from "../../core/storage.ts";
-import type { Arg, Reply } from "./reply.ts";
+import type { Arg, Reply } from "./connection/reply.ts";
 import type { RedisContext } from "./context.ts";
 import type { ShardKeys } from "./keys.ts";
 import { accepted, list, position, text } from "./replies.ts";

@@ -31,7 +31,7 @@ import { taskNotFound } from "../../core/errors.ts";
 import { uuidv7 } from "../../core/uuid.ts";
 import { Checkpoints } from "./checkpoints.ts";
 import { Visibility } from "./visibility.ts";
-import { Connections } from "./connections.ts";
+import { Connections } from "./connection/connections.ts";
 import { RedisContext } from "./context.ts";
 import { Ears } from "./ears.ts";
 import { Healer } from "./healer.ts";

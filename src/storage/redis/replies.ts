@@ -3,7 +3,7 @@ import { RefusedError, type Refusal, taskNotFound } from "../../core/errors.ts";
 import type { TaskState } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
 import { Entry, type EntryKind, type Position } from "../../core/log-entry.ts";
 import type { TaskMeta } from "../../core/storage.ts";
-import type { Reply } from "./reply.ts";
+import type { Reply } from "./connection/reply.ts";
 
 /** A reply that is a text. */
 export function text(reply: Reply | undefined): string {

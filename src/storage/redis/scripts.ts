@@ -1,7 +1,7 @@
 /** The scripts, one file each; their headers say what they expect and answer. */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import type { Script } from "./reply.ts";
+import type { Script } from "./connection/reply.ts";
 
 function source(name: string): string {
   return readFileSync(new URL(`./scripts/${name}.lua`, import.meta.url), "utf8");

@@ -4,7 +4,7 @@ import { Entry } from "../../core/log-entry.ts";
 import type { CommandReply, CommandRequest, CreateReply, CreateRequest, Repeat, RepeatKey } from "../../core/storage.ts";
 import { isInterrupted, isTerminal } from "../../core/task.ts";
 import type { Visibility } from "./visibility.ts";
-import type { Arg, Reply } from "./reply.ts";
+import type { Arg, Reply } from "./connection/reply.ts";
 import { kindOfState, type RedisContext, type TaskFacts } from "./context.ts";
 import type { ShardKeys } from "./keys.ts";
 import { accepted, state, text } from "./replies.ts";

@@ -1,4 +1,4 @@
-import type { RedisOptions } from "./redis-options.ts";
+import type { RedisOptions } from "./connection/redis-options.ts";
 
 /** What the Redis store is opened with: how Redis is reached, and how long things last. */
 export interface RedisStorageOptions extends RedisOptions {

@@ -2,7 +2,7 @@
 import type { Swept } from "../../core/storage.ts";
 import { isAway } from "../../core/errors.ts";
 import { parsePointer, partKeys } from "./checkpoints.ts";
-import type { Call } from "./reply.ts";
+import type { Call } from "./connection/reply.ts";
 import type { RedisContext } from "./context.ts";
 import type { ShardKeys } from "./keys.ts";
 import type { Leases } from "./leases.ts";

@@ -1,7 +1,7 @@
 /** ListTasks over shards: the newest rows of each, merged. */
 import type { Scope } from "../../core/scope.ts";
 import type { ListCursor, ListFilter, ListPage, ListRow } from "../../core/storage.ts";
-import type { Call } from "./reply.ts";
+import type { Call } from "./connection/reply.ts";
 import type { RedisContext } from "./context.ts";
 import { indexRow, parseIndexRow, type ShardKeys } from "./keys.ts";
 import { bytes, list, state, text } from "./replies.ts";

@@ -2,7 +2,7 @@
 import { RefusedError, taskNotFound } from "../../core/errors.ts";
 import { Entry, type NewEntry, type Position } from "../../core/log-entry.ts";
 import type { Batch, Head, Lease, TailStep, TaskMeta } from "../../core/storage.ts";
-import type { Arg, Call, Reply } from "./reply.ts";
+import type { Arg, Call, Reply } from "./connection/reply.ts";
 import type { Visibility } from "./visibility.ts";
 import { kindOfState, type RedisContext, type TaskFacts } from "./context.ts";
 import { indexRow, type ShardKeys } from "./keys.ts";

@@ -1,5 +1,5 @@
 import { ReplyError } from "ioredis";
-import { TaskError } from "../../core/errors.ts";
+import { TaskError } from "../../../core/errors.ts";
 
 /** Redis is set up so that this program cannot use it. The message begins with the option it is about and is fit for an operator. */
 export class StoreSetupError extends Error {
