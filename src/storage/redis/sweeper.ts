@@ -44,7 +44,9 @@ export class Sweeper {
 
   async #shard(keys: ShardKeys): Promise<Swept> {
     const { connections, options } = this.#context;
-    const due = await connections.script(keys.shard, SCRIPTS.due, [keys.leases, keys.end, keys.ready], [LIMIT]);
+    const due = await this.#context.retry(keys.shard, () =>
+      connections.script(keys.shard, SCRIPTS.due, [keys.leases, keys.end, keys.ready], [LIMIT]),
+    );
     const [time, leased, resting, waiting] = list(due);
     if (Number(waiting) > 0) this.#leases.noteWaiting(keys.shard);
     // After Redis was away owners get a lease's time to renew, before anybody takes their tasks.
@@ -62,7 +64,7 @@ export class Sweeper {
       ["HMGET", keys.task(id), "kd", "cp", "dk"],
       ["ZSCORE", keys.leases, id],
     ]);
-    const replies = await this.#context.connections.many(keys.shard, calls);
+    const replies = await this.#context.retry(keys.shard, () => this.#context.connections.many(keys.shard, calls));
     let removed = 0;
     const abandoned: string[] = [];
     for (const [at, id] of ids.entries()) {
@@ -87,7 +89,7 @@ export class Sweeper {
     const repeats = rows === "" ? [] : rows.split(" ").map((key) => keys.repeat(key));
     names.push(...parts, ...repeats);
     const args = [id, pointer, rows, parts.length];
-    const removed = Number(await connections.write(keys.shard, SCRIPTS.remove, names, args));
+    const removed = Number(await this.#context.retry(keys.shard, () => connections.write(keys.shard, SCRIPTS.remove, names, args)));
     if (removed > 0) this.#context.forget(id);
     return removed;
   }
