@@ -78,7 +78,7 @@ interface Opened {
   readonly kinds: readonly string[];
 }
 
-async function openStore({ store: kind, durability }: ChaosOptions, dir: string): Promise<Opened> {
+async function openStore({ store: kind, durability, windowEntries }: ChaosOptions, dir: string): Promise<Opened> {
   if (kind === "memory") {
     const store = sharedMemory();
     const given = (one: Given): void => appendFileSync(givenFile(dir), `${JSON.stringify(one)}\n`);
@@ -89,8 +89,8 @@ async function openStore({ store: kind, durability }: ChaosOptions, dir: string)
     const log = { info: () => undefined, warn: write, error: write };
     return { store, start: memoryReplicas({ storage: store.storage, given, log }), kinds: MEMORY_FAULTS };
   }
-  const store = await REDIS[kind]();
-  const start = processReplicas({ store, durability, dir });
+  const store = await REDIS[kind]({ lossy: durability === "local" });
+  const start = processReplicas({ store, durability, dir, windowEntries });
   const links = store.port === undefined ? [] : LINK_FAULTS;
   return { store, start, kinds: [...REPLICA_FAULTS, ...links, ...Object.keys(store.faults)] };
 }

@@ -72,7 +72,7 @@ class TaskCaller {
       } catch (error) {
         stream.leave();
         const outcome = outcomeOf(error);
-        if (outcome.is === "refused") return this.#odd(`a send was refused: ${outcome.reason}`);
+        if (outcome.is === "refused") return this.#refused(outcome.reason);
         await this.#again(tries);
       } finally {
         clearTimeout(late);
@@ -84,9 +84,16 @@ class TaskCaller {
     const configuration = way === "immediately" ? { returnImmediately: true } : {};
     const answer = await this.#context.clients.ask(this.#random, "SendMessage", { message, configuration });
     this.#context.ledger.repeated += answer.tries - 1;
-    if (answer.is === "refused") return this.#odd(`a send was refused: ${answer.reason}`);
+    if (answer.is === "refused") return this.#refused(answer.reason);
     const { id } = answer.message["task"] as { id: string };
     return { taskId: id, opened: undefined };
+  }
+
+  /** A send that was waiting for its task may be told that it is gone. */
+  #refused(reason: string): undefined {
+    if (reason !== "TASK_NOT_FOUND") return this.#odd(`a send was refused: ${reason}`);
+    this.#context.ledger.missing.add("");
+    return undefined;
   }
 
   async #again(tries: number): Promise<void> {

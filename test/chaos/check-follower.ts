@@ -1,16 +1,16 @@
 /** Checks what one follower saw against the log of its task. */
 import { equals } from "@bufbuild/protobuf";
 import { StreamResponseSchema, type Task, TaskSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
-import { Fold } from "../../src/core/fold.ts";
 import { type Entry, formatPosition } from "../../src/core/log-entry.ts";
-import { HISTORY_LIMIT, isTerminal, stateOf } from "../../src/core/task.ts";
+import { isTerminal, stateOf } from "../../src/core/task.ts";
 import type { Finding, FindingKind } from "./finding.ts";
+import { Folds } from "./folds.ts";
 import type { Followed, SeenFrame } from "./follower.ts";
 
 /** How followers are judged. */
 export interface FollowerRules {
-  /** The store may have lost acknowledged entries: what a follower saw of them is counted, and that it was told is checked. */
-  readonly rewound: boolean;
+  /** Logs are never trimmed: who comes back with its place goes on from there, without the task. */
+  readonly whole: boolean;
 }
 
 /** What was found, and how many events the follower had seen that the log does not have. */
@@ -20,26 +20,14 @@ export interface FollowerVerdict {
 }
 
 /** Clocks of Redis and of this process are the same machine's, each rounded. */
-const CLOCK_MS = 2;
+export const CLOCK_MS = 2;
 
 /** Every event once, in order, none missing up to the last; snapshots that are the fold of the log; nothing before it was stored. */
 export function checkFollower(follower: Followed, entries: readonly Entry[], rules: FollowerRules): FollowerVerdict {
-  const reading = new Reading(follower, entries);
+  const reading = new Reading(follower, entries, rules);
   const vanished = follower.frames.filter((frame) => !reading.holds(frame));
-  const lastVanished = follower.frames.findLastIndex((frame) => !reading.holds(frame));
-  if (rules.rewound && lastVanished >= 0) {
-    const next = follower.frames[lastVanished + 1];
-    if (next !== undefined && next.response.payload.case !== "task") {
-      reading.say("broken", `2: after a position that is gone, ${formatPosition(next.position)} came without a task before it`);
-    }
-    reading.read(follower.frames.slice(lastVanished + 1), true);
-  } else {
-    for (const { position } of vanished) reading.say("lost", `it saw ${formatPosition(position)}, which the log does not have`);
-    reading.read(
-      follower.frames.filter((frame) => reading.holds(frame)),
-      false,
-    );
-  }
+  for (const { position } of vanished) reading.say("lost", `it saw ${formatPosition(position)}, which the log does not have`);
+  reading.read(follower.frames.filter((frame) => reading.holds(frame)));
   return { found: reading.found, vanished: vanished.map(({ position }) => formatPosition(position)) };
 }
 
@@ -49,8 +37,10 @@ class Reading {
   readonly #entries: readonly Entry[];
   #at = 0;
   #visit = -1;
+  readonly #rules: FollowerRules;
 
-  constructor(follower: Followed, entries: readonly Entry[]) {
+  constructor(follower: Followed, entries: readonly Entry[], rules: FollowerRules) {
+    this.#rules = rules;
     this.#follower = follower;
     this.#entries = entries;
   }
@@ -64,10 +54,10 @@ class Reading {
     return this.#entries[position.offset - 1]?.mark === position.mark;
   }
 
-  read(frames: readonly SeenFrame[], again: boolean): void {
+  read(frames: readonly SeenFrame[]): void {
     const folds = new Folds(this.#entries);
     const seen = new Set<number>();
-    for (const [index, frame] of frames.entries()) {
+    for (const frame of frames) {
       const { response, position, visit, at } = frame;
       const entry = this.#entries[position.offset - 1] as Entry;
       const place = `${formatPosition(position)} on visit ${visit}`;
@@ -75,12 +65,12 @@ class Reading {
       if (response.payload.case === "task") {
         this.#snapshot(response.payload.value, frame, folds, place);
       } else {
-        this.#event(frame, entry, seen, place, index === 0 && again);
+        this.#event(frame, entry, seen, place);
       }
       this.#visit = visit;
       this.#at = Math.max(this.#at, position.offset);
     }
-    if (!again || frames.length > 0) this.#end();
+    this.#end();
   }
 
   #snapshot(task: Task, { position, visit }: SeenFrame, folds: Folds, place: string): void {
@@ -88,15 +78,17 @@ class Reading {
     const fresh = visit !== this.#visit;
     if (position.offset < this.#at) this.say("reordered", `the task at ${place} after ${this.#at}`);
     else if (position.offset === this.#at && !fresh) this.say("doubled", `the task at ${place} again`);
+    const asked = this.#follower.visits[visit]?.from;
+    if (this.#rules.whole && (!fresh || asked !== undefined)) this.say("broken", `1: the task at ${place} although its place is kept`);
     if (!equals(TaskSchema, task, folds.at(position.offset))) this.say("broken", `5: the task at ${place} is not the fold of the log`);
   }
 
-  #event({ response, position }: SeenFrame, entry: Entry, seen: Set<number>, place: string, first: boolean): void {
+  #event({ response, position }: SeenFrame, entry: Entry, seen: Set<number>, place: string): void {
     const { offset } = position;
     if (seen.has(offset)) this.say("doubled", `the event at ${place} again`);
     else if (offset <= this.#at) this.say("reordered", `the event at ${place} after ${this.#at}`);
     seen.add(offset);
-    if (!first) this.#missed(this.#at, offset - 1, place);
+    this.#missed(this.#at, offset - 1, place);
     if (entry.kind !== "event" || !equals(StreamResponseSchema, response, entry.event))
       this.say("broken", `1: ${place} is not what the log has`);
   }
@@ -119,21 +111,5 @@ class Reading {
     // Who came when all was over, with nothing in hand, is told to read the task.
     if (state === "refused" && frames.length === 0) return;
     this.#missed(this.#at, this.#entries.length, "nothing");
-  }
-}
-
-/** Folds of prefixes of a log, going on from the last one that was asked for. */
-class Folds {
-  readonly #entries: readonly Entry[];
-  #fold = new Fold(HISTORY_LIMIT);
-
-  constructor(entries: readonly Entry[]) {
-    this.#entries = entries;
-  }
-
-  at(offset: number): Task {
-    if (offset < this.#fold.position.offset) this.#fold = new Fold(HISTORY_LIMIT);
-    for (const entry of this.#entries.slice(this.#fold.position.offset, offset)) this.#fold.add(entry);
-    return this.#fold.task;
   }
 }

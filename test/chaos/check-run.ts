@@ -3,17 +3,23 @@ import type { Task } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { Entry } from "../../src/core/log-entry.ts";
 import { isAtRest, stateOf } from "../../src/core/task.ts";
 import { checkPromises, type FollowerRecord } from "../../src/testing/promises.ts";
+import type { Logs } from "./aof.ts";
 import { checkFollower } from "./check-follower.ts";
 import { checkLog, messageIn } from "./check-log.ts";
+import { checkRewound } from "./check-rewound.ts";
 import type { Finding } from "./finding.ts";
 import type { Followed, SeenFrame } from "./follower.ts";
 import type { LedgerTask, Odd } from "./ledger.ts";
-import type { Custody } from "./store.ts";
+import { checkTrimmed } from "./check-trimmed.ts";
+import { type LossFigures, lossFigures } from "./loss-figures.ts";
+import type { Custody, Losses } from "./store.ts";
 
 /** A task at the end of the run. */
 export interface TaskEnd {
   readonly taskId: string;
   readonly entries: readonly Entry[];
+  /** What is left of that, where logs are trimmed. */
+  readonly kept?: readonly Entry[];
   /** What GetTask answers; undefined where it says that there is none. */
   readonly task: Task | undefined;
   readonly custody: Custody;
@@ -35,8 +41,10 @@ export interface RunEnd {
   readonly missing: ReadonlySet<string>;
   /** What replicas did that they should not: ended by themselves, never went. */
   readonly replicas: readonly string[];
-  /** The store may lose what was acknowledged (durability local with failovers). */
-  readonly lossy: boolean;
+  /** Failovers of a store that may lose what was acknowledged (durability local); absent where nothing may be lost. */
+  readonly losses?: Losses;
+  /** Entries that are kept of every log, where logs are trimmed. */
+  readonly window?: number;
 }
 
 /** What came out. */
@@ -44,6 +52,8 @@ export interface Verdict {
   readonly found: readonly Finding[];
   /** What was acknowledged and is gone, where the store may lose it: an event that a follower saw, a message, a task. */
   readonly allowed: readonly string[];
+  /** What failovers have cost, where they may cost something. */
+  readonly figures?: LossFigures;
 }
 
 /** Checks all. */
@@ -52,23 +62,42 @@ export function checkRun(run: RunEnd): Verdict {
   const allowed = new Set<string>();
   const byId = new Map(run.tasks.map((task) => [task.taskId, task]));
   const gone = (taskId: string, what: string): void => {
-    if (run.lossy) allowed.add(`${taskId}: ${what}`);
+    if (run.losses !== undefined) allowed.add(`${taskId}: ${what}`);
     else found.push({ kind: "lost", taskId, what });
   };
   for (const task of run.tasks) found.push(...checkTask(task, run, gone));
   for (const follower of run.followers) {
     const entries = byId.get(follower.taskId)?.entries ?? [];
-    if (run.lossy && entries.length === 0) continue;
-    const verdict = checkFollower(follower, entries, { rewound: run.lossy });
+    const verdict =
+      run.losses === undefined
+        ? checkFollower(follower, entries, { whole: run.window === undefined })
+        : checkRewound(follower, { last: entries, before: historiesOf(follower.taskId, run.losses.histories) });
     found.push(...verdict.found);
-    if (run.lossy) for (const position of verdict.vanished) allowed.add(`${follower.taskId}: event ${position}`);
+    if (run.losses !== undefined) for (const position of verdict.vanished) allowed.add(`${follower.taskId}: event ${position}`);
   }
+  for (const { state, taskId } of run.followers)
+    if (state === "missing" && run.losses !== undefined) gone(taskId, "a follower was told that there is no such task");
   for (const taskId of run.missing) gone(taskId, "a call was answered that there is no such task");
   for (const { taskId, what } of run.twice) found.push({ kind: "doubled", taskId, what });
   for (const { taskId, what } of run.odd) found.push({ kind: "broken", taskId, what });
   for (const what of run.replicas) found.push({ kind: "broken", taskId: "", what });
   found.push(...promises(run, byId));
-  return { found, allowed: [...allowed] };
+  if (run.losses === undefined) return { found, allowed: [...allowed] };
+  found.push(...checkHistories(run.losses.histories));
+  return { found, allowed: [...allowed], figures: lossFigures(run.losses, (taskId) => byId.get(taskId)?.entries ?? []) };
+}
+
+/** What a log has been in each server. */
+function historiesOf(taskId: string, histories: readonly Logs[]): (readonly Entry[])[] {
+  return histories.flatMap((logs) => {
+    const entries = logs.get(taskId);
+    return entries === undefined ? [] : [entries];
+  });
+}
+
+/** Promises 3 and 4 held in them too. */
+function checkHistories(histories: readonly Logs[]): Finding[] {
+  return histories.flatMap((logs) => [...logs].flatMap(([taskId, entries]) => checkLog(taskId, entries, { rewound: true })));
 }
 
 function checkTask(end: TaskEnd, run: RunEnd, gone: (taskId: string, what: string) => void): Finding[] {
@@ -77,13 +106,14 @@ function checkTask(end: TaskEnd, run: RunEnd, gone: (taskId: string, what: strin
     gone(taskId, entries.length === 0 ? "the task was acknowledged and has no log" : "GetTask does not know it");
     return [];
   }
-  const found = checkLog(taskId, entries, { rewound: run.lossy });
+  const found = checkLog(taskId, entries, { rewound: run.losses !== undefined });
+  if (end.kept !== undefined && run.window !== undefined) found.push(...checkTrimmed(taskId, end.kept, entries, run.window));
   if (!isAtRest(stateOf(task)))
     found.push({ kind: "forgotten", taskId, what: `it never came to rest; it is ${custody === "nobody" ? "nobody's" : custody}` });
   if (!run.listed.includes(taskId)) found.push({ kind: "lost", taskId, what: "ListTasks does not have it" });
   if (ledger === undefined) {
     // In a run that loses tasks their senders are told so, and begin them anew.
-    if (!run.lossy) found.push({ kind: "doubled", taskId, what: "nobody was told of this task" });
+    if (run.losses === undefined) found.push({ kind: "doubled", taskId, what: "nobody was told of this task" });
     return found;
   }
   const messages = new Set(entries.flatMap((entry) => messageIn(entry) ?? []));
@@ -99,7 +129,7 @@ function checkTask(end: TaskEnd, run: RunEnd, gone: (taskId: string, what: strin
 function promises(run: RunEnd, byId: ReadonlyMap<string, TaskEnd>): Finding[] {
   const tasks = run.tasks.flatMap((end) => (end.task === undefined || end.entries.length === 0 ? [] : [{ ...end, task: end.task }]));
   // What a rewound store told its followers is judged above.
-  const followers = run.lossy ? [] : run.followers.filter(({ taskId }) => byId.get(taskId)?.task !== undefined);
+  const followers = run.losses !== undefined ? [] : run.followers.filter(({ taskId }) => byId.get(taskId)?.task !== undefined);
   return checkPromises(tasks, followers.map(recordOf)).map((what) => ({
     kind: / 6: /.test(what) ? "forgotten" : "broken",
     taskId: /[0-9a-f-]{36}/.exec(what)?.[0] ?? "",

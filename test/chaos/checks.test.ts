@@ -7,17 +7,22 @@ import { Fold } from "../../src/core/fold.ts";
 import { Entry } from "../../src/core/log-entry.ts";
 import { checkFollower } from "./check-follower.ts";
 import { checkLog } from "./check-log.ts";
+import { checkRewound } from "./check-rewound.ts";
 import { checkRun, type RunEnd, type TaskEnd } from "./check-run.ts";
+import { checkTrimmed } from "./check-trimmed.ts";
 import type { Finding } from "./finding.ts";
 import type { Followed, SeenFrame } from "./follower.ts";
 import { type GoodRun, goodRun } from "./good-run.ts";
+import { lossFigures } from "./loss-figures.ts";
 import { HANG_MS, measure } from "./latency.ts";
 import { planFaults } from "./plan.ts";
 import { Random } from "./random.ts";
 
 const kinds = (found: readonly Finding[]): string[] => [...new Set(found.map(({ kind }) => kind))];
 const at = <T>(list: readonly T[], index: number): T => list.at(index) as T;
+const losses = { planned: [], histories: [] };
 const strict = { rewound: false };
+const whole = { whole: true };
 
 test("a run that kept its promises is found so", async () => {
   const { run } = await goodRun();
@@ -56,9 +61,10 @@ test("a task in mid-stream stands for what was before it, and must be the fold o
   const { frames } = follower;
   const place = at(frames, 4).position.offset;
   const jumped = [...frames.slice(0, 2), snapshot(task, place, 1), ...frames.slice(5)];
-  assert.deepEqual(follow(task, follower, { frames: jumped }), []);
+  const trimmed = (seen: readonly SeenFrame[]) => checkFollower({ ...follower, frames: seen }, task.entries, { whole: false }).found;
+  assert.deepEqual(trimmed(jumped), []);
   const wrong = snapshot(task, place, 1, place - 1);
-  assert.deepEqual(kinds(follow(task, follower, { frames: [...frames.slice(0, 2), wrong, ...frames.slice(5)] })), ["broken"]);
+  assert.deepEqual(kinds(trimmed([...frames.slice(0, 2), wrong, ...frames.slice(5)])), ["broken"]);
 });
 
 test("what the log does not have is lost; what is not what it has, or came before it was stored, breaks a promise", async () => {
@@ -74,7 +80,7 @@ test("what the log does not have is lost; what is not what it has, or came befor
 
 test("a follower may be refused only when the task is over, and only for that reason", async () => {
   const { task, follower } = await goodRun();
-  const visits = (end: string): Followed["visits"] => [{ ...at(follower.visits, -1), end }];
+  const visits = (end: string): Followed["visits"] => follower.visits.with(1, { ...at(follower.visits, 1), end });
   const refused = { state: "refused", visits: visits("UNSUPPORTED_OPERATION") } as const;
   assert.deepEqual(follow(task, follower, refused), []);
   assert.deepEqual(kinds(follow(task, follower, { state: "refused", visits: visits("INTERNAL") })), ["broken"]);
@@ -83,16 +89,69 @@ test("a follower may be refused only when the task is over, and only for that re
   assert.deepEqual(kinds(follow({ ...task, entries: half }, follower, { ...refused, frames })), ["broken"]);
 });
 
+test("a task in the place of events that are kept is no excuse where logs are whole", async () => {
+  const { task, follower } = await goodRun();
+  const { frames, visits } = follower;
+  const back = [...frames.slice(0, 4), snapshot(task, at(frames, 3).position.offset, 1), ...frames.slice(4)];
+  const came = [at(visits, 0), { ...at(visits, 1), from: at(frames, 3).position }];
+  assert.deepEqual(kinds(follow(task, follower, { frames: back, visits: came })), ["broken"]);
+  assert.deepEqual(checkFollower({ ...follower, frames: back, visits: came }, task.entries, { whole: false }).found, []);
+});
+
 test("where the store may lose entries, what vanished is counted, and a history is not exchanged in silence", async () => {
   const { task, follower } = await goodRun();
   const { frames } = follower;
-  const gone = { ...at(frames, 3), position: { ...at(frames, 3).position, mark: "00000000" } };
-  const rewound = { rewound: true };
-  const silent = checkFollower({ ...follower, frames: frames.with(3, gone) }, task.entries, rewound);
-  assert.deepEqual([kinds(silent.found), silent.vanished.length], [["broken"], 1]);
-  const told = [...frames.slice(0, 3), gone, snapshot(task, at(frames, 3).position.offset, 1), ...frames.slice(4)];
-  const noticed = checkFollower({ ...follower, frames: told }, task.entries, rewound);
-  assert.deepEqual([noticed.found, noticed.vanished.length], [[], 1]);
+  const lost = at(frames, 3).position.offset;
+  const gone = { ...at(frames, 3), position: { offset: lost, mark: "00000000" } };
+  const old = [...task.entries.slice(0, lost - 1), copy(at(task.entries, lost - 1), { mark: "00000000" })];
+  const histories = { last: task.entries, before: [old] };
+  const judged = (seen: readonly SeenFrame[], more: Partial<Followed> = {}): unknown[] => {
+    const { found, vanished } = checkRewound({ ...follower, frames: seen, ...more }, histories);
+    return [kinds(found), vanished.length];
+  };
+  assert.deepEqual(judged(frames), [[], 0]);
+  assert.deepEqual(judged(frames.with(3, gone)), [["broken"], 1]);
+  const told = [...frames.slice(0, 3), gone, snapshot(task, lost, 1), ...frames.slice(4)];
+  assert.deepEqual(judged(told), [[], 1]);
+  // It stays with what is lost, misses what came after it was told, or saw what no server ever had.
+  assert.deepEqual(judged([...frames.slice(0, 3), gone], { state: "open" }), [["broken"], 1]);
+  assert.deepEqual(judged(without(told, 6)), [["lost"], 1]);
+  assert.deepEqual(judged(without(told, -1), { state: "open" }), [["lost"], 1]);
+  const nowhere = { ...gone, position: { offset: lost, mark: "11111111" } };
+  assert.deepEqual(judged([...frames.slice(0, 3), nowhere, snapshot(task, lost, 1), ...frames.slice(4)]), [["broken"], 1]);
+  // A task that is gone altogether: its followers are told.
+  const nothing = { last: [], before: [task.entries] };
+  const waits = { ...follower, frames: frames.slice(0, 3), state: "open" } as const;
+  assert.deepEqual(kinds(checkRewound(waits, nothing).found), ["broken"]);
+  assert.deepEqual(checkRewound({ ...waits, state: "missing" }, nothing).found, []);
+});
+
+test("what failovers have lost is counted: as it was, anew, gone", async () => {
+  const { task } = await goodRun();
+  const { entries, taskId } = task;
+  const { length } = entries;
+  const had = new Map([[taskId, entries]]);
+  const kept = new Map([[taskId, entries.slice(0, 3)]]);
+  const figures = (log: readonly Entry[]): unknown => {
+    const { missing, asTheyWere, anew, events, commands, wholeTasks } = lossFigures(
+      { planned: [{ had, kept }], histories: [had] },
+      () => log,
+    );
+    return [missing, asTheyWere, anew, events + commands, wholeTasks];
+  };
+  assert.deepEqual(figures(entries), [length - 3, length - 3, 0, 0, 0]);
+  assert.deepEqual(figures(entries.with(length - 1, copy(at(entries, -1), { mark: "00000000" }))), [length - 3, length - 4, 1, 0, 0]);
+  assert.deepEqual(figures(entries.slice(0, 4)), [length - 3, 1, 0, length - 4, 0]);
+  assert.deepEqual(figures([]), [length - 3, 0, 0, length, 1]);
+});
+
+test("what is left of a trimmed log is the end of what was stored, and as long as the window", async () => {
+  const { entries } = (await goodRun()).task;
+  const check = (kept: readonly Entry[]): string[] => kinds(checkTrimmed("t", kept, entries, 3));
+  assert.deepEqual(check(entries.slice(-3)), []);
+  assert.deepEqual(check(entries), []);
+  assert.deepEqual(check(entries.slice(-2)), ["lost"]);
+  assert.deepEqual(check(entries.slice(-4, -1)), ["lost"]);
 });
 
 test("a log with a hole, an entry twice, a falling epoch, a second end or a message twice is found", async () => {
@@ -131,7 +190,7 @@ test("a task that nobody brings to rest, and a message that no turn was given, a
   const resting = { ...cut(task, asked - 1), ledger: undefined };
   assert.equal(resting.task?.status?.state, TaskState.INPUT_REQUIRED);
   const ungiven = { ...resting, given: new Set<string>() };
-  assert.deepEqual(judge(good, { tasks: [ungiven], followers: [], lossy: true }), ["forgotten"]);
+  assert.deepEqual(judge(good, { tasks: [ungiven], followers: [], losses }), ["forgotten"]);
 });
 
 test("what was acknowledged and is gone is lost: a task, a follow-up, a cancel, a row of the list", async () => {
@@ -148,7 +207,7 @@ test("what was acknowledged and is gone is lost: a task, a follow-up, a cancel, 
   ];
   for (const [index, changed] of runs.entries()) assert.deepEqual(judge(good, changed), ["lost"], `${index}`);
   // A store that may lose it is told so.
-  const { found, allowed } = checkRun({ ...good.run, lossy: true, missing: new Set([task.taskId]) });
+  const { found, allowed } = checkRun({ ...good.run, losses, missing: new Set([task.taskId]) });
   assert.deepEqual([found, allowed.length], [[], 1]);
 });
 
@@ -186,7 +245,7 @@ test("a plan is the same for the same seed, another for another, and has every k
 });
 
 function follow({ entries }: TaskEnd, follower: Followed, changed: Partial<Followed>): readonly Finding[] {
-  return checkFollower({ ...follower, ...changed }, entries, strict).found;
+  return checkFollower({ ...follower, ...changed }, entries, whole).found;
 }
 
 function judge({ run }: GoodRun, changed: Partial<RunEnd>): string[] {

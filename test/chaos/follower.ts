@@ -41,7 +41,7 @@ export interface Followed {
 
 /** How a follower may be given up. */
 interface Goal {
-  readonly position: Position;
+  readonly has: (position: Position) => boolean;
   readonly reached: () => void;
 }
 
@@ -72,11 +72,11 @@ export class Follower implements Followed {
     return this.#state;
   }
 
-  /** From now on it goes only where it must, and it is done when it has reached this place. */
-  settle(goal: Position): Promise<void> {
+  /** From now on it goes only where it must, and it is done when it has reached a place where it has all. */
+  settle(has: (position: Position) => boolean): Promise<void> {
     this.#calm = true;
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#goal = { position: goal, reached: resolve };
+    this.#goal = { has, reached: resolve };
     this.#look();
     return Promise.race([promise, this.done]);
   }
@@ -166,7 +166,7 @@ export class Follower implements Followed {
 
   #look(): void {
     const last = this.frames.at(-1)?.position;
-    if (this.#goal === undefined || last === undefined || last.offset < this.#goal.position.offset) return;
+    if (this.#goal === undefined || last === undefined || !this.#goal.has(last)) return;
     this.#goal.reached();
   }
 }

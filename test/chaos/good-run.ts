@@ -48,7 +48,6 @@ export async function goodRun(): Promise<GoodRun> {
     twice: [],
     missing: new Set(),
     replicas: [],
-    lossy: false,
   };
   return { task, follower, run };
 }

@@ -17,23 +17,39 @@ export interface ChaosOptions {
   readonly tasksPerSecond: number;
   /** Seconds between two faults, on the average. */
   readonly faultEverySeconds: number;
+  /** Entries that are kept of each log; all where none is given. */
+  readonly windowEntries?: number;
   /** Kinds of faults to bring about; all that there are where none is named. */
   readonly faults: readonly string[];
 }
 
 export const USAGE = `usage: npm run chaos -- [--minutes 10] [--seed 1] [--replicas 4] [--store ${STORES.join("|")}]
   [--redis-durability ${DURABILITIES.join("|")}] [--tasks-per-second 3] [--fault-every 2.4] [--faults kill,freeze,…]
+  [--window-entries 50] (single store: what was trimmed is read from its append-only file)
 `;
 
 /** Reads the command line. Throws where it is wrong. */
 export function readOptions(args: readonly string[]): ChaosOptions {
   const text = { type: "string" } as const;
-  const names = ["minutes", "seed", "replicas", "store", "redis-durability", "tasks-per-second", "fault-every", "faults"] as const;
+  const names = [
+    "minutes",
+    "seed",
+    "replicas",
+    "store",
+    "redis-durability",
+    "tasks-per-second",
+    "fault-every",
+    "faults",
+    "window-entries",
+  ] as const;
   const options = Object.fromEntries(names.map((name) => [name, text]));
   const { values } = parseArgs({ args: [...args], options }) as { values: Partial<Record<(typeof names)[number], string>> };
   const store = oneOf("store", STORES, values.store ?? "single");
   const usual = store === "sentinel" || store === "cluster" ? "replicated" : "local";
+  const window = values["window-entries"];
+  if (window !== undefined && store !== "single") throw new TypeError("--window-entries is for --store single");
   return {
+    ...(window === undefined ? {} : { windowEntries: positive("window-entries", window) }),
     minutes: positive("minutes", values.minutes ?? "10"),
     seed: values.seed ?? "1",
     replicas: positive("replicas", values.replicas ?? "4"),

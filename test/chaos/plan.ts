@@ -18,6 +18,7 @@ const WEIGHTS: Readonly<Record<string, number>> = {
   "master killed": 2,
   "failover asked for": 2,
   "node killed": 4,
+  "lagging replica promoted": 3,
 };
 
 /** One fault. */

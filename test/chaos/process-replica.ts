@@ -13,6 +13,8 @@ import { SERVE_OPTIONS } from "./serve-options.ts";
 export interface ProcessInit {
   readonly store: RedisStore;
   readonly durability: string;
+  /** Entries that are kept of each log; all where it is undefined. */
+  readonly windowEntries: number | undefined;
   /** Where their stderr and the agents' notes go. */
   readonly dir: string;
 }
@@ -24,9 +26,16 @@ const DROP_MS = 3000;
 export function processReplicas(init: ProcessInit): StartReplica {
   return async (place, generation) => {
     const name = `replica-${place}-${generation}`;
-    const { store, durability, dir } = init;
+    const { store, durability, dir, windowEntries = SERVE_OPTIONS.windowEntries } = init;
     const proxy = store.port === undefined ? undefined : await TcpProxy.open({ port: store.port });
-    const flags = { ...SERVE_OPTIONS, replica: name, redisUrl: proxy?.url ?? store.url, redisPrefix: PREFIX, redisDurability: durability };
+    const flags = {
+      ...SERVE_OPTIONS,
+      replica: name,
+      redisUrl: proxy?.url ?? store.url,
+      redisPrefix: PREFIX,
+      redisDurability: durability,
+      windowEntries,
+    };
     const args = Object.entries(flags).flatMap(([key, value]) => [
       `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`,
       `${value}`,

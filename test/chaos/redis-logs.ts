@@ -1,6 +1,6 @@
 /** Reads logs straight from Redis, past the service and its store. */
 import { streamEntries } from "../../src/storage/redis/replies.ts";
-import { Entry } from "../../src/core/log-entry.ts";
+import type { Entry } from "../../src/core/log-entry.ts";
 import { ShardKeys, shardOf } from "../../src/storage/redis/keys.ts";
 import { until } from "../redis/until.ts";
 import type { Custody } from "./store.ts";

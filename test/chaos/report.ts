@@ -3,12 +3,14 @@ import { toJsonString } from "@bufbuild/protobuf";
 import { StreamResponseSchema, TaskSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { CommandSchema } from "../../gen/throughline/v1/log_pb.ts";
 import { type Entry, formatPosition } from "../../src/core/log-entry.ts";
-import { checkRun, type TaskEnd } from "./check-run.ts";
+import { checkRun, type TaskEnd, type Verdict } from "./check-run.ts";
 import { textIn } from "./check-log.ts";
 import type { Finding, FindingKind } from "./finding.ts";
 import type { Followed } from "./follower.ts";
 import { measure, quantile } from "./latency.ts";
+import type { LossFigures } from "./loss-figures.ts";
 import type { ChaosOptions } from "./options.ts";
+import { LAGGING } from "./redis-stores.ts";
 import type { ChaosRun } from "./run.ts";
 
 /** Of each kind of finding so many are printed; all are in the file. */
@@ -26,8 +28,8 @@ export function report(options: ChaosOptions, run: ChaosRun): Report {
   const verdict = checkRun(run.end);
   const logs = new Map(run.end.tasks.map((task) => [task.taskId, task.entries]));
   const latency = measure(run.followers, (taskId) => logs.get(taskId) ?? []);
-  const found = [...verdict.found, ...latency.hangs];
-  const { tasks, lossy } = run.end;
+  const found = [...verdict.found, ...latency.hangs, ...unproven(run, verdict)];
+  const { tasks } = run.end;
   const events = tasks.reduce((count, { entries }) => count + entries.filter(({ kind }) => kind === "event").length, 0);
   const visits = run.followers.flatMap((follower) => follower.visits);
   const frames = run.followers.reduce((count, follower) => count + follower.frames.length, 0);
@@ -46,7 +48,8 @@ export function report(options: ChaosOptions, run: ChaosRun): Report {
     `fenced ${run.bed.said("the lease is lost")} owners`,
     `sends repeated ${run.ledger.repeated}, calls made again ${run.again}`,
     `stored to seen p50 ${ms(0.5)}, p99 ${ms(0.99)}, longest ${ms(1)}`,
-    ...(lossy ? [`acknowledged and lost, which durability local allows: ${verdict.allowed.length}`] : []),
+    `tasks in mid-stream ${told(run.followers)}`,
+    ...(verdict.figures === undefined ? [] : explainLosses(verdict.figures, verdict.allowed)),
   ];
   if (found.length > 0) lines.push(...explain(run, found));
   const count = (kind: FindingKind): number => found.filter((one) => one.kind === kind).length;
@@ -57,6 +60,33 @@ export function report(options: ChaosOptions, run: ChaosRun): Report {
   if (count("broken") > 0) lines.push(`broken ${count("broken")}`);
   lines.push(`lost ${count("lost")} doubled ${count("doubled")} reordered ${count("reordered")} forgotten ${count("forgotten")}`);
   return { lines, ok: found.length === 0 };
+}
+
+/** A failover that should have lost something and has not: the run proves nothing. */
+function unproven({ faults }: ChaosRun, { figures }: Verdict): Finding[] {
+  if (figures === undefined || !faults.some(({ kind }) => kind === LAGGING)) return [];
+  const { missing, events } = figures;
+  return missing > 0 && events > 0 ? [] : [{ kind: "broken", taskId: "", what: "servers that lagged were promoted, and nothing was lost" }];
+}
+
+function explainLosses(figures: LossFigures, allowed: readonly string[]): string[] {
+  const { behind, missing, asTheyWere, anew, events, commands, tasks, wholeTasks } = figures;
+  return [
+    `successors behind ${behind}, entries that they did not have ${missing}, of these given back as they were ${asTheyWere}`,
+    `written anew ${anew}`,
+    `acknowledged and lost, which durability local allows: ${events} events and ${commands} commands of ${tasks} tasks, ${wholeTasks} of them gone altogether; ${allowed.length} noticed by callers`,
+  ];
+}
+
+/** How often followers were given the task in the place of events, or because of what was lost. */
+function told(followers: readonly Followed[]): number {
+  return followers.reduce((count, { frames, visits }) => {
+    const snapshots = frames.filter(({ response, visit }, index) => {
+      const fresh = frames[index - 1]?.visit !== visit;
+      return response.payload.case === "task" && (!fresh || visits[visit]?.from !== undefined);
+    });
+    return count + snapshots.length;
+  }, 0);
 }
 
 function countsOf(names: readonly string[]): string {

@@ -1,8 +1,8 @@
 /** One chaos run: tasks and faults for a while, calm, then everything is checked. */
 import { setTimeout as delay } from "node:timers/promises";
-import type { Entry } from "../../src/core/log-entry.ts";
-import { Fold } from "../../src/core/fold.ts";
-import { HISTORY_LIMIT, isInterrupted, isTerminal, stateOf } from "../../src/core/task.ts";
+import type { TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { type Entry, type Position, samePosition } from "../../src/core/log-entry.ts";
+import { isInterrupted, isTerminal, stateAfter } from "../../src/core/task.ts";
 import { type Bed, openBed } from "./bed.ts";
 import { callTask, type CallerContext } from "./caller-of-task.ts";
 import type { RunEnd, TaskEnd } from "./check-run.ts";
@@ -71,14 +71,15 @@ export async function runChaos(options: ChaosOptions, say: (line: string) => voi
   await soon([...callers, ...context.followers.map(({ done }) => done)], SETTLE_MS);
   clients.close();
   const end: RunEnd = {
-    tasks: [...tasks, ...unknown],
+    tasks: options.windowEntries === undefined ? [...tasks, ...unknown] : archived([...tasks, ...unknown], bed),
     followers: context.followers,
     listed,
     odd: context.ledger.odd,
     twice: context.ledger.twice,
     missing: context.ledger.missing,
     replicas: [...bed.fleet.crashed, ...stuck.map((name) => `${name} did not go although it was asked to`), ...tooLarge(bed)],
-    lossy: options.durability === "local" && (options.store === "sentinel" || options.store === "cluster"),
+    ...(bed.store.losses === undefined ? {} : { losses: bed.store.losses() }),
+    ...(options.windowEntries === undefined ? {} : { window: options.windowEntries }),
   };
   const kept = started.move();
   const { ledger, followers } = context;
@@ -93,6 +94,12 @@ export async function runChaos(options: ChaosOptions, say: (line: string) => voi
     again: clients.again,
     [Symbol.asyncDispose]: dispose,
   };
+}
+
+/** The tasks with all that was ever stored of their logs. */
+function archived(tasks: readonly TaskEnd[], { store }: Bed): TaskEnd[] {
+  const logs = store.archive?.() ?? new Map();
+  return tasks.map((task) => ({ ...task, entries: logs.get(task.taskId) ?? [], kept: task.entries }));
 }
 
 /** Promise 8, as far as a run can tell. */
@@ -153,7 +160,12 @@ async function restingTasks(bed: Bed, context: CallerContext, random: Random, de
 async function isResting(bed: Bed, taskId: string): Promise<boolean> {
   const entries = await bed.store.logOf(taskId);
   if (entries.length === 0) return true;
-  const state = stateOf(foldOf(entries).task);
+  // The last one that is said: of a log that is trimmed there may be none.
+  const state = entries.reduce<TaskState | undefined>(
+    (last, entry) => (entry.kind === "event" ? stateAfter(entry.event) : undefined) ?? last,
+    undefined,
+  );
+  if (state === undefined) return false;
   // A turn may stay alive while it waits for its caller; one that has ended is nobody's.
   return isInterrupted(state) || (isTerminal(state) && (await bed.store.custodyOf(taskId)) === "nobody");
 }
@@ -173,13 +185,18 @@ async function endOf(
 
 /** Followers get to the last event of their task. */
 async function settleFollowers(followers: readonly Follower[], tasks: readonly TaskEnd[], deadline: number): Promise<void> {
-  const ends = new Map(tasks.map(({ taskId, entries }) => [taskId, entries.findLast(({ kind }) => kind === "event")]));
-  const reached = followers.flatMap((follower) => {
-    const last = ends.get(follower.taskId);
-    return last === undefined ? [] : [follower.settle(last)];
-  });
+  const ends = new Map(tasks.map(({ taskId, entries }) => [taskId, hasAll(entries)]));
+  // Of a task that is gone nothing is to be had: a follower is told so.
+  const reached = followers.map((follower) => follower.settle(ends.get(follower.taskId) ?? ((): boolean => false)));
   await soon(reached, Math.max(1000, deadline - performance.now()));
   for (const follower of followers) follower.stop();
+}
+
+/** Whether a place in a log is one after which no event stands. */
+function hasAll(entries: readonly Entry[]): (position: Position) => boolean {
+  const last = entries.findLast(({ kind }) => kind === "event");
+  return ({ offset, mark }) =>
+    last !== undefined && offset >= last.offset && entries.some((entry) => samePosition(entry, { offset, mark }));
 }
 
 /** ListTasks, page by page. */
@@ -196,10 +213,4 @@ async function listAll({ clients, ledger }: CallerContext, random: Random): Prom
     pageToken = (answer.message["nextPageToken"] ?? "") as string;
   } while (pageToken !== "");
   return ids;
-}
-
-function foldOf(entries: readonly Entry[]): Fold {
-  const fold = new Fold(HISTORY_LIMIT);
-  for (const entry of entries) fold.add(entry);
-  return fold;
 }
