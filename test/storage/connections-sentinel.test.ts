@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { until } from "../redis/until.ts";
-import { redisSentinels } from "../redis/sentinels.ts";
+import { MASTER_NAME, redisSentinels } from "../redis/sentinels.ts";
 import { SET, openConnections } from "./open-connections.ts";
 
 const KEY = "{throughline:2}:key";
@@ -39,6 +39,26 @@ test("a master that hangs is left when the sentinels name another", async () => 
   await opened.connections.script(2, SET, [KEY], ["after"]);
   old.resume();
   assert.deepEqual(await opened.connections.call(2, "GET", KEY), Buffer.from("after"));
+});
+
+test("a master that was replaced on purpose is left when the sentinels name another, although it still takes itself for the master", async () => {
+  await using redis = await redisSentinels();
+  await using opened = await openConnections(redis.url);
+  await opened.connections.subscribe(2, CHANNEL);
+  const back = opened.back();
+  const resubscribed = opened.resubscribed(CHANNEL);
+  const old = await redis.master();
+  await until("a failover begins", 10_000, async () => (await redis.sentinels[0]?.call("SENTINEL", "FAILOVER", MASTER_NAME)) === "OK");
+  const now = await until("the sentinels name another", 10_000, async () => {
+    const master = await redis.master();
+    return master !== old && master;
+  });
+  const named = performance.now();
+  await Promise.all([back, resubscribed]);
+  const left = performance.now() - named;
+  await opened.connections.script(2, SET, [KEY], ["after"]);
+  assert.equal(String(await now.call("GET", KEY)), "after");
+  assert.ok(left < 2000, `${left} ms`);
 });
 
 test("a sentinel that is down or unknown does not keep others from being asked", async () => {

@@ -11,6 +11,8 @@ export interface Locator {
   find(signal: AbortSignal): Promise<Address>;
   /** What was found was of no use. */
   distrust(): void;
+  /** Where the master is now, if it is another than when this was asked last. Missing where nobody tells. Throws DialError. */
+  switched?(signal: AbortSignal): Promise<Address | undefined>;
 }
 
 /** What all nodes of a store share. */
@@ -45,6 +47,7 @@ export class Node {
   /** What was warned of since the connections last stood. */
   readonly #warned = new Set<string>();
   #verified: string | undefined;
+  #address: Address | undefined;
 
   readonly #standing = Promise.withResolvers<void>();
 
@@ -103,6 +106,13 @@ export class Node {
     return this.#confirmer === undefined ? Promise.resolve() : this.#confirmer.confirmed(epoch);
   }
 
+  /** The master is elsewhere: connections that lead to another server are left, although it may still take itself for the master. */
+  moveTo(address: Address): void {
+    if (this.#address === undefined || formatAddress(this.#address) === formatAddress(address)) return;
+    this.subscriber.drop();
+    for (const link of new Set([this.commands, this.writer])) link.drop();
+  }
+
   /** Ends all connections. */
   async close(): Promise<void> {
     await Promise.all([this.commands.close(), this.writer.close(), this.subscriber.close()]);
@@ -133,6 +143,7 @@ export class Node {
   }
 
   #up({ address, info }: Dialed): void {
+    this.#address = address;
     if (this.#warned.size > 0) this.#options.warn(`redis: connected to ${formatAddress(address)}`);
     this.#warned.clear();
     const runId = info.get("run_id");

@@ -13,6 +13,8 @@ export class SentinelFinder implements Locator {
   readonly #options: DialOptions;
   /** Those that answered last come first. */
   #sentinels: readonly Address[];
+  /** What each sentinel said last. */
+  readonly #named = new Map<string, Address>();
 
   constructor({ hosts, master = "" }: Pick<RedisUrl, "hosts" | "master">, options: DialOptions) {
     this.#sentinels = hosts;
@@ -38,6 +40,20 @@ export class SentinelFinder implements Locator {
     throw new DialError(kind, `no sentinel names the master: ${failures.map(({ message }) => message).join("; ")}`, { cause: failures[0] });
   }
 
+  /**
+   * The master that a sentinel names since it was asked last; undefined where it names the one of then. A sentinel that is behind the others
+   * has not changed its mind, and so does not call anybody back to the old one. Throws DialError.
+   */
+  async switched(signal: AbortSignal): Promise<Address | undefined> {
+    const before = new Map(this.#named);
+    const now = await this.find(signal);
+    for (const [sentinel, named] of this.#named) {
+      const last = before.get(sentinel);
+      if (last !== undefined && formatAddress(last) !== formatAddress(named)) return now;
+    }
+    return undefined;
+  }
+
   /** The master that was named is none: the next sentinel is asked first. */
   distrust(): void {
     const [first, ...others] = this.#sentinels;
@@ -55,7 +71,9 @@ export class SentinelFinder implements Locator {
         await wire.send("AUTH", username === undefined ? [password] : [username, password]);
         return await ask();
       });
-      return toAddress(reply, sentinel, this.#master);
+      const named = toAddress(reply, sentinel, this.#master);
+      this.#named.set(formatAddress(sentinel), named);
+      return named;
     } catch (error) {
       throw asDialError(error, sentinel);
     } finally {

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { type Locator, Node, type NodeEvents, type NodeOptions } from "./node.ts";
 import type { Dialed } from "./dial.ts";
 import type { Subscription } from "./subscriber.ts";
@@ -23,9 +24,14 @@ export interface Topology {
   close(): Promise<void>;
 }
 
+/** How often sentinels are asked who the master is. */
+const WATCH_MS = 500;
+
 /** One master for all shards: a single server, or the one that Sentinels name. */
 export class OneNode implements Topology {
   readonly #node: Node;
+  readonly #closing = new AbortController();
+  readonly #watching: Promise<void>;
 
   constructor(
     locator: Locator,
@@ -44,6 +50,19 @@ export class OneNode implements Topology {
     };
     this.#node = new Node(locator, options, events);
     this.#node.start(first);
+    this.#watching = this.#watch(locator);
+  }
+
+  /** A master that was replaced on purpose does not go away by itself, and takes writes that are lost until it is told, many seconds later. */
+  async #watch(locator: Locator): Promise<void> {
+    if (locator.switched === undefined) return;
+    const { signal } = this.#closing;
+    while (!signal.aborted) {
+      await delay(WATCH_MS, undefined, { signal, ref: false }).catch(() => undefined);
+      // Where no sentinel answers, the master that we have is as good as any.
+      const address = signal.aborted ? undefined : await locator.switched(signal).catch(() => undefined);
+      if (address !== undefined) this.#node.moveTo(address);
+    }
   }
 
   node(): Node {
@@ -58,7 +77,8 @@ export class OneNode implements Topology {
     return this.#node.upSince;
   }
 
-  close(): Promise<void> {
-    return this.#node.close();
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await Promise.all([this.#node.close(), this.#watching]);
   }
 }
