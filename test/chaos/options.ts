@@ -13,6 +13,8 @@ export interface ChaosOptions {
   readonly replicas: number;
   readonly store: (typeof STORES)[number];
   readonly durability: (typeof DURABILITIES)[number];
+  /** Redis replicas that must have a write (durability replicated). */
+  readonly redisReplicas: number;
   /** New tasks in a second, on the average. */
   readonly tasksPerSecond: number;
   /** Seconds between two faults, on the average. */
@@ -25,7 +27,7 @@ export interface ChaosOptions {
 
 export const USAGE = `usage: npm run chaos -- [--minutes 10] [--seed 1] [--replicas 4] [--store ${STORES.join("|")}]
   [--redis-durability ${DURABILITIES.join("|")}] [--tasks-per-second 3] [--fault-every 2.4] [--faults kill,freeze,…]
-  [--window-entries 50] (single store: what was trimmed is read from its append-only file)
+  [--redis-replicas 2] [--window-entries 50] (single store: what was trimmed is read from its append-only file)
 `;
 
 /** Reads the command line. Throws where it is wrong. */
@@ -41,6 +43,7 @@ export function readOptions(args: readonly string[]): ChaosOptions {
     "fault-every",
     "faults",
     "window-entries",
+    "redis-replicas",
   ] as const;
   const options = Object.fromEntries(names.map((name) => [name, text]));
   const { values } = parseArgs({ args: [...args], options }) as { values: Partial<Record<(typeof names)[number], string>> };
@@ -55,6 +58,8 @@ export function readOptions(args: readonly string[]): ChaosOptions {
     replicas: positive("replicas", values.replicas ?? "4"),
     store,
     durability: oneOf("redis-durability", DURABILITIES, values["redis-durability"] ?? usual),
+    // As many as there are: one that has not heard of a write may be the one that is promoted.
+    redisReplicas: positive("redis-replicas", values["redis-replicas"] ?? (store === "sentinel" ? "2" : "1")),
     tasksPerSecond: positive("tasks-per-second", values["tasks-per-second"] ?? "3"),
     faultEverySeconds: positive("fault-every", values["fault-every"] ?? "2.4"),
     faults: values.faults?.split(",") ?? [],

@@ -13,6 +13,8 @@ import { SERVE_OPTIONS } from "./serve-options.ts";
 export interface ProcessInit {
   readonly store: RedisStore;
   readonly durability: string;
+  /** Redis replicas that must have a write. */
+  readonly redisReplicas: number;
   /** Entries that are kept of each log; all where it is undefined. */
   readonly windowEntries: number | undefined;
   /** Where their stderr and the agents' notes go. */
@@ -26,7 +28,7 @@ const DROP_MS = 3000;
 export function processReplicas(init: ProcessInit): StartReplica {
   return async (place, generation) => {
     const name = `replica-${place}-${generation}`;
-    const { store, durability, dir, windowEntries = SERVE_OPTIONS.windowEntries } = init;
+    const { store, durability, dir, redisReplicas, windowEntries = SERVE_OPTIONS.windowEntries } = init;
     const proxy = store.port === undefined ? undefined : await TcpProxy.open({ port: store.port });
     const flags = {
       ...SERVE_OPTIONS,
@@ -34,6 +36,7 @@ export function processReplicas(init: ProcessInit): StartReplica {
       redisUrl: proxy?.url ?? store.url,
       redisPrefix: PREFIX,
       redisDurability: durability,
+      redisReplicas,
       windowEntries,
     };
     const args = Object.entries(flags).flatMap(([key, value]) => [

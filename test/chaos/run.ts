@@ -64,8 +64,9 @@ export async function runChaos(options: ChaosOptions, say: (line: string) => voi
   say("followers come to the end");
   await settleFollowers(context.followers, tasks, deadline);
   const listed = await listAll(context, random.fork("list"));
+  const given = givenIn(bed);
   const unknown = await Promise.all(
-    listed.filter((id) => !context.ledger.tasks.has(id)).map((id) => endOf(bed, context, random, id, new Set())),
+    listed.filter((id) => !context.ledger.tasks.has(id)).map((id) => endOf(bed, context, random, id, given)),
   );
   over.abort();
   await soon([...callers, ...context.followers.map(({ done }) => done)], SETTLE_MS);
@@ -146,15 +147,21 @@ async function soon(all: Iterable<Promise<void>>, ms: number): Promise<void> {
 
 /** Waits until every task is at rest, or the deadline; answers them as they are. */
 async function restingTasks(bed: Bed, context: CallerContext, random: Random, deadline: number): Promise<TaskEnd[]> {
-  const given = new Map<string, Set<string>>();
   const ids = [...context.ledger.tasks.keys()];
   for (const taskId of ids) {
     while (performance.now() < deadline && !(await isResting(bed, taskId))) await delay(LOOK_MS);
   }
-  for (const { taskId, messageId } of bed.given()) given.set(taskId, (given.get(taskId) ?? new Set()).add(messageId));
+  const given = givenIn(bed);
   const ends: TaskEnd[] = [];
-  for (const id of ids) ends.push(await endOf(bed, context, random, id, given.get(id) ?? new Set()));
+  for (const id of ids) ends.push(await endOf(bed, context, random, id, given));
   return ends;
+}
+
+/** Ids of the messages that turns were given, by task. */
+function givenIn(bed: Bed): ReadonlyMap<string, ReadonlySet<string>> {
+  const given = new Map<string, Set<string>>();
+  for (const { taskId, messageId } of bed.given()) given.set(taskId, (given.get(taskId) ?? new Set()).add(messageId));
+  return given;
 }
 
 async function isResting(bed: Bed, taskId: string): Promise<boolean> {
@@ -175,12 +182,12 @@ async function endOf(
   { clients, ledger }: CallerContext,
   random: Random,
   taskId: string,
-  given: ReadonlySet<string>,
+  given: ReadonlyMap<string, ReadonlySet<string>>,
 ): Promise<TaskEnd> {
   const entries = await bed.store.logOf(taskId);
   const custody = await bed.store.custodyOf(taskId);
   const task = await clients.task(random.fork(taskId), taskId);
-  return { taskId, entries, task, custody, given, ledger: ledger.tasks.get(taskId) };
+  return { taskId, entries, task, custody, given: given.get(taskId) ?? new Set(), ledger: ledger.tasks.get(taskId) };
 }
 
 /** Followers get to the last event of their task. */
