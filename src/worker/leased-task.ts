@@ -181,8 +181,9 @@ export class LeasedTask {
       this.#writer.consumed = Math.max(this.#writer.consumed, input.offset);
       const end = await this.#runTurn(input, attempt, resumed);
       if (end === "settled" || this.#over) return;
+      const over = !this.#cancelAsked && (await this.#settle());
       if (this.#overflow !== undefined) return this.#end(TaskState.FAILED, this.#overflow.message);
-      if (!this.#cancelAsked && (await this.#settle())) return;
+      if (over) return;
       input = this.#commands.shift();
       [attempt, resumed] = [1, false];
     }
@@ -208,7 +209,12 @@ export class LeasedTask {
 
   /** The turn returned. At rest: give the lease back. Otherwise it is COMPLETED. False where a command waits: another turn follows. */
   async #settle(): Promise<boolean> {
-    if (isInterrupted(this.#writer.state)) return this.#rest();
+    if (isInterrupted(this.#writer.state)) {
+      await this.#writer.flush();
+      return this.#overflow !== undefined || this.#rest();
+    }
+    if (this.#overflow !== undefined) return true;
+    // What it yielded goes into one append with its end.
     if (this.#commands.length > 0) return false;
     if (await this.#writer.pushUnlessPending(this.#status(TaskState.COMPLETED))) return true;
     await this.#catchUp();

@@ -265,9 +265,7 @@ export class LogWriter {
         break;
       } catch (error) {
         if (isRefused(error, "PENDING")) {
-          this.#refusedPending = true;
-          this.#enter(stateOf(this.#fold.task));
-          this.#hinted = true;
+          this.#refuse(items);
           return;
         }
         if (!isRefused(error, "STALE")) throw error;
@@ -277,6 +275,17 @@ export class LogWriter {
     const sealed = isTerminal(stateOf(this.#fold.task));
     await this.#checkpointer.after(this.#fold, this.consumed, sealed);
     if (sealed) this.close();
+  }
+
+  /** A command waits: what was not to be stored then is dropped, the rest of its batch comes again. */
+  #refuse(items: readonly Pending[]): void {
+    this.#refusedPending = true;
+    this.#hinted = true;
+    const rest = items.filter(({ unlessPending }) => !unlessPending);
+    this.#pending.unshift(...rest);
+    for (const { entry } of rest) this.#pendingBytes += entry.bytes.length;
+    const state = rest.map(({ event }) => stateAfter(event)).findLast((after) => after !== undefined);
+    this.#enter(state ?? stateOf(this.#fold.task));
   }
 
   #batch(items: readonly Pending[]): Batch {
@@ -306,9 +315,11 @@ export class LogWriter {
     let bytes = 0;
     let count = 0;
     for (const { entry, unlessPending } of this.#pending) {
-      if (count > 0 && (count === BATCH_ENTRIES || bytes + entry.bytes.length > BATCH_BYTES || unlessPending)) break;
+      if (count > 0 && (count === BATCH_ENTRIES || bytes + entry.bytes.length > BATCH_BYTES)) break;
       bytes += entry.bytes.length;
       count += 1;
+      // Where it is refused, what comes before it is stored without it.
+      if (unlessPending) break;
     }
     const { maxTaskBytes } = this.#init;
     const fold = this.#fold;

@@ -52,7 +52,10 @@ class Slice {
   }
 }
 
-/** How a turn ended: `settled` has its last state in the log or lost the right to write it; `returned` is not at rest or interrupted. */
+/**
+ * How a turn ended: `settled` has its last state in the log or lost the right to write it; `returned` is not at rest or interrupted, and what it
+ * yielded last may still be on its way.
+ */
 export type TurnEnd = "settled" | "returned";
 
 /** What a turn needs. */
@@ -99,8 +102,9 @@ export class TurnRun {
     clearTimeout(working);
     this.#over = true;
     if (this.#threw !== undefined) await this.#fail(this.#threw.error);
+    if (!writer.closed && !isTerminal(writer.state)) return "returned";
     await writer.flush();
-    return writer.closed || isTerminal(writer.state) ? "settled" : "returned";
+    return "settled";
   }
 
   get canceled(): boolean {
