@@ -134,6 +134,9 @@ export function headAfter(task: Task, events: readonly StreamResponse[], message
   return new LazyHead(brief, historyLength);
 }
 
+/** Bytes beyond which a head gives up messages of its history: a page of a list has a hundred heads. */
+const HEAD_BYTES = 32 * 1024;
+
 /** A head that is encoded when somebody asks for its bytes: a store that never leaves the process asks for few of them. */
 class LazyHead implements Head {
   readonly state: TaskState;
@@ -149,7 +152,13 @@ class LazyHead implements Head {
   }
 
   get task(): Uint8Array {
-    return toBinary(TaskSchema, this.#brief);
+    let bytes = toBinary(TaskSchema, this.#brief);
+    // Of a long history the latest part that is small enough; lists that want more read the task.
+    while (bytes.length > HEAD_BYTES && this.#brief.history.length > 0) {
+      this.#brief.history = this.#brief.history.slice(Math.ceil(this.#brief.history.length / 2));
+      bytes = toBinary(TaskSchema, this.#brief);
+    }
+    return bytes;
   }
 }
 

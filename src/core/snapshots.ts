@@ -3,6 +3,7 @@ import { taskNotFound } from "./errors.ts";
 import { Fold, type Snapshot } from "./fold.ts";
 import type { Position } from "./log-entry.ts";
 import type { Storage, TaskMeta } from "./storage.ts";
+import { Turns } from "./turns.ts";
 
 /** How {@link Snapshots} is bounded. */
 export interface SnapshotOptions {
@@ -21,12 +22,17 @@ export interface Current {
 /** A cold read starts again when entries or checkpoint parts go while it reads; this often, then it gives up. */
 const MAX_RESTARTS = 20;
 
+/** Cold reads at once: they share a connection and the memory of this replica with everything else. */
+const COLD_READS = 4;
+
 /** Reads tasks. Each read first asks the store for the task's position, so that it reflects all that was appended before it began. */
 export class Snapshots {
   readonly #storage: Storage;
   readonly #options: SnapshotOptions;
   // Insertion order is the order of use: the first is the one to drop.
   readonly #folds = new Map<string, { fold: Fold; bytes: number }>();
+  readonly #reading = new Map<string, Promise<Fold>>();
+  readonly #cold = new Turns(COLD_READS);
   #bytes = 0;
 
   constructor(storage: Storage, options: SnapshotOptions) {
@@ -81,6 +87,7 @@ export class Snapshots {
 
   /** A fold of its own for a replica that takes the task over: it is not shared, its reader may add to it. */
   async fresh(taskId: string): Promise<Fold> {
+    using _turn = await this.#cold.turn();
     for (let restart = 0; restart < MAX_RESTARTS; restart += 1) {
       const checkpoint = await this.#storage.checkpointOf(taskId);
       const limit = this.#options.historyLimit;
@@ -99,7 +106,18 @@ export class Snapshots {
       if (same && (await this.#advance(taskId, known, Infinity))) return this.#keep(taskId, known).snapshot();
       this.#drop(taskId);
     }
-    return this.#keep(taskId, await this.fresh(taskId)).snapshot();
+    return (await this.#shared(taskId)).snapshot();
+  }
+
+  /** A cold read that all who ask for the same task meanwhile share. It began before they asked: they look whether more has come since. */
+  async #shared(taskId: string): Promise<Fold> {
+    let reading = this.#reading.get(taskId);
+    const joined = reading !== undefined;
+    reading ??= this.fresh(taskId).finally(() => this.#reading.delete(taskId));
+    this.#reading.set(taskId, reading);
+    const fold = await reading;
+    if (!joined) return this.#keep(taskId, fold);
+    return (await this.#advance(taskId, fold, Infinity)) ? this.#keep(taskId, fold) : this.#keep(taskId, await this.fresh(taskId));
   }
 
   /** Adds the entries after the fold's position, up to `offset`. False where they are gone. */

@@ -13,7 +13,7 @@ export interface Head {
   readonly state: TaskState;
   /** The status timestamp, in milliseconds since 1970. Never below the one before it in the same task. */
   readonly statusTime: number;
-  /** Task bytes without artifacts and with the latest {@link HEAD_HISTORY} messages of `history`: what lists show. */
+  /** Task bytes without artifacts and with the latest messages of `history`, at most {@link HEAD_HISTORY}: what lists show. */
   readonly task: Uint8Array;
   /** How many messages the whole `history` has. */
   readonly historyLength: number;
@@ -152,9 +152,9 @@ export interface Renewal {
 
 /**
  * `end` is the last entry of the log when the lease was renewed: what lies after the owner's position are commands that it has not heard of; an
- * end before it, or another history there, says that the store has lost entries.
+ * end before it, or another history there, says that the store has lost entries. `unknown`: this part of the store is away.
  */
-export type RenewReply = { readonly is: "held"; readonly end: Position } | { readonly is: "fenced" };
+export type RenewReply = { readonly is: "held"; readonly end: Position } | { readonly is: "fenced" } | { readonly is: "unknown" };
 
 /** What an owner still has of a log, for a store that may have lost its end. */
 export interface Remains {

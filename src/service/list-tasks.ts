@@ -4,14 +4,14 @@ import { type ListTasksRequest, type Task, TaskSchema, TaskState } from "../../g
 import { invalidArgument } from "../core/errors.ts";
 import { pageToken, parsePageToken } from "../core/page-token.ts";
 import { type Scope, scopeKey } from "../core/scope.ts";
-import { HEAD_HISTORY, type ListFilter, type ListRow } from "../core/storage.ts";
+import type { ListFilter, ListRow } from "../core/storage.ts";
 import type { ServiceInit } from "./service-init.ts";
 import { wireBytes } from "../rpc/wire-cache.ts";
 import { withHistory } from "./frames.ts";
 import { validateList } from "./validate.ts";
 
 const DEFAULT_PAGE = 50;
-/** Encoded bytes of tasks with artifacts after which a page ends; one task may be larger. */
+/** Encoded bytes of tasks after which a page ends; one task may be larger. */
 const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 
 /** One page, newest status first. `totalSize` counts all tasks that the filter and the scope let through. */
@@ -36,8 +36,8 @@ export async function listTasks(
   let last: ListRow | undefined;
   let bytes = 0;
   for (const row of page.rows) {
-    const task = await shownTask(init, row, request);
-    if (request.includeArtifacts === true && task !== undefined) bytes += wireBytes(TaskSchema, task).length;
+    const { task, size } = await shownTask(init, row, request);
+    bytes += size;
     // R-051: fewer than asked for, rather than a reply that stops the replica while it is made.
     if (bytes > MAX_PAGE_BYTES && tasks.length > 0) break;
     if (task !== undefined) tasks.push(task);
@@ -54,13 +54,21 @@ function filterOf({ contextId, status, statusTimestampAfter }: ListTasksRequest)
   return { contextId: contextId || undefined, state: status === TaskState.UNSPECIFIED ? undefined : status, since };
 }
 
-/** A row as the caller asked to see it: from its head, or from the log where the head does not hold enough. */
-async function shownTask({ snapshots }: ServiceInit, { id, head }: ListRow, request: ListTasksRequest): Promise<Task | undefined> {
+/** A row as the caller asked to see it: from its head, or from the log where the head does not hold enough; and its bytes, roughly. */
+async function shownTask(
+  { snapshots }: ServiceInit,
+  { id, head }: ListRow,
+  request: ListTasksRequest,
+): Promise<{ readonly task: Task | undefined; readonly size: number }> {
   const { historyLength, includeArtifacts } = request;
-  const enough = includeArtifacts !== true && (head.historyLength <= HEAD_HISTORY || (historyLength ?? Infinity) <= HEAD_HISTORY);
-  if (enough) return withHistory(fromBinary(TaskSchema, head.task), historyLength);
+  if (includeArtifacts !== true) {
+    const brief = fromBinary(TaskSchema, head.task);
+    const wanted = Math.min(head.historyLength, historyLength ?? Infinity);
+    if (brief.history.length >= wanted) return { task: withHistory(brief, historyLength), size: head.task.length };
+  }
   const current = await snapshots.current(id);
-  if (current === undefined) return undefined;
-  const task = withHistory(current.snapshot.task, historyLength);
-  return includeArtifacts === true ? task : { ...task, artifacts: [] };
+  if (current === undefined) return { task: undefined, size: 0 };
+  const whole = withHistory(current.snapshot.task, historyLength);
+  const task = includeArtifacts === true ? whole : { ...whole, artifacts: [] };
+  return { task, size: wireBytes(TaskSchema, task).length };
 }

@@ -82,8 +82,9 @@ export class LeasedTask {
 
   /** `known` is where the log ended for all that this owner knew when it asked: a log never grows shorter, unless the store lost its end. */
   #renewed(reply: RenewReply, known: Position): void {
-    if (this.#writer.closed) return;
-    if (reply.is === "fenced") return this.fence();
+    if (this.#writer.closed || reply.is === "unknown") return;
+    // The terminal event ended the lease: its append is answered, or will be.
+    if (reply.is === "fenced") return isTerminal(this.#writer.state) ? undefined : this.fence();
     const { offset, mark } = reply.end;
     if (offset < known.offset || (offset === known.offset && mark !== known.mark)) this.#writer.heal();
     else if (offset > this.#writer.fold.position.offset) this.hint();

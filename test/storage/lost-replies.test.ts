@@ -5,7 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { isAway } from "../../src/core/errors.ts";
 import { newMark } from "../../src/core/log-entry.ts";
-import type { RepeatKey } from "../../src/core/storage.ts";
+import type { RepeatKey, Taken } from "../../src/core/storage.ts";
 import { SCRIPTS } from "../../src/storage/redis/scripts.ts";
 import { chunk, type Lab, request, SCOPE, status } from "../../src/testing/contract/lab.ts";
 import { untilAnswered } from "../../src/core/retrying.ts";
@@ -282,12 +282,15 @@ test("a take that failed is repeated after others have emptied the store, and fi
   await assert.rejects(storage.take(asked, 10), isAway);
   await lost;
   await bed.proxy.accept();
-  const others = await untilAnswered(
-    () => storage.take(request(), 100),
-    () => false,
-  );
-  // Once more, which finds nothing, and knows then that nothing waits.
-  assert.deepEqual(await storage.take(request(), 100), []);
+  const others: Taken[] = [];
+  // A shard whose connection is not back yet is left out. In the end nothing waits, and the store knows.
+  for (let more: readonly Taken[] = []; ; others.push(...more)) {
+    more = await untilAnswered(
+      () => storage.take(request(), 100),
+      () => false,
+    );
+    if (more.length === 0) break;
+  }
   const mine = await storage.take(asked, 10);
   assert.ok(mine.length > 0);
   assert.deepEqual([...others, ...mine].map(({ lease }) => lease.taskId).toSorted(), tasks.map(({ id }) => id).toSorted());

@@ -35,12 +35,15 @@ export function kindOfState(state: TaskState): "r" | "i" | "t" {
 export class RedisContext {
   readonly options: RedisStorageOptions;
   readonly connections: Connections;
+  /** Told of what an operator should know. */
+  readonly warn: (message: string) => void;
   /** Keys of every shard. */
   readonly shards: readonly ShardKeys[];
   readonly #facts = new Map<string, TaskFacts>();
 
-  constructor(options: RedisStorageOptions, connections: Connections) {
+  constructor(options: RedisStorageOptions, connections: Connections, warn: (message: string) => void) {
     this.options = options;
+    this.warn = warn;
     this.connections = connections;
     this.shards = Array.from({ length: options.shards }, (_, shard) => new ShardKeys(options.prefix, shard));
   }

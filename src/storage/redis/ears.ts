@@ -1,8 +1,8 @@
 /** What comes over channels, given to whom it is for: readers of a log, the owner of a task, who looks for work. */
 import type { Hint, Listening } from "../../core/storage.ts";
 import type { RedisContext } from "./context.ts";
-import type { Leases } from "./leases.ts";
 import type { Tailer } from "./tailer.ts";
+import type { Takes } from "./takes.ts";
 
 /** How long a subscription that could not be made waits for the next try. */
 const RETRY_MS = 500;
@@ -16,13 +16,13 @@ interface Ear {
 /** Distributes messages. */
 export class Ears {
   readonly #context: RedisContext;
-  readonly #leases: Leases;
+  readonly #takes: Takes;
   readonly #tailer: Tailer;
   readonly #ears = new Set<Ear>();
 
-  constructor(context: RedisContext, leases: Leases, tailer: Tailer) {
+  constructor(context: RedisContext, takes: Takes, tailer: Tailer) {
     this.#context = context;
-    this.#leases = leases;
+    this.#takes = takes;
     this.#tailer = tailer;
     context.connections.onMessage = (shard, channel, message) => this.#message(shard, channel, message);
     context.connections.onResubscribed = (shard, channel) => this.#resubscribed(shard, channel);
@@ -32,7 +32,7 @@ export class Ears {
   /** A task of this shard waits. */
   noteWaiting(taskId: string): void {
     const shard = this.#context.of(taskId)?.shard;
-    if (shard !== undefined) this.#leases.noteWaiting(shard);
+    if (shard !== undefined) this.#takes.noteWaiting(shard);
   }
 
   /** Registers an ear on the inbox of a replica and on what becomes ready, in every shard. */
@@ -82,7 +82,7 @@ export class Ears {
     const events = keys.events("");
     if (channel.startsWith(events)) return this.#tailer.message(channel.slice(events.length), message);
     if (channel === keys.wake) {
-      this.#leases.noteWaiting(shard);
+      this.#takes.noteWaiting(shard);
       return this.#tell({ is: "ready" });
     }
     for (const { replica, hear } of this.#ears) {
@@ -97,7 +97,7 @@ export class Ears {
     if (channel.startsWith(events)) return this.#tailer.resubscribed(channel.slice(events.length));
     // A renewal tells of every command that was not heard of.
     if (channel !== keys.wake) return this.#tell({ is: "back" });
-    this.#leases.noteWaiting(shard);
+    this.#takes.noteWaiting(shard);
     return this.#tell({ is: "ready" });
   }
 

@@ -42,6 +42,7 @@ import { Sends } from "./sends.ts";
 import { REDIS_DEFAULTS, type RedisStorageInit, type RedisStorageOptions } from "./storage-options.ts";
 import { Sweeper } from "./sweeper.ts";
 import { Tailer } from "./tailer.ts";
+import { Takes } from "./takes.ts";
 import { TaskIndex } from "./task-index.ts";
 import { TaskLog } from "./task-log.ts";
 
@@ -60,6 +61,7 @@ export class RedisStorage implements Storage {
   readonly #log: TaskLog;
   readonly #sends: Sends;
   readonly #leases: Leases;
+  readonly #takes: Takes;
   readonly #sweeper: Sweeper;
   readonly #index: TaskIndex;
   readonly #checkpoints: Checkpoints;
@@ -72,13 +74,14 @@ export class RedisStorage implements Storage {
     this.#context = context;
     this.#log = new TaskLog(context, visibility);
     this.#sends = new Sends(context, this.#log, visibility);
-    this.#leases = new Leases(context, this.#log);
-    this.#sweeper = new Sweeper(context, this.#leases, this.#log);
+    this.#takes = new Takes(context, this.#log);
+    this.#leases = new Leases(context, this.#takes);
+    this.#sweeper = new Sweeper(context, { leases: this.#leases, takes: this.#takes, log: this.#log });
     this.#index = new TaskIndex(context);
     this.#checkpoints = new Checkpoints(context);
     this.#healer = new Healer(context, this.#log, visibility);
     this.#tailer = new Tailer(context, this.#log);
-    this.#ears = new Ears(context, this.#leases, this.#tailer);
+    this.#ears = new Ears(context, this.#takes, this.#tailer);
     this.#log.onAppended = (taskId, before, entries, sealed) => this.#tailer.appended(taskId, before, entries, sealed);
   }
 
@@ -87,7 +90,7 @@ export class RedisStorage implements Storage {
     const options: RedisStorageOptions = { ...REDIS_DEFAULTS, ...init };
     const shardTag = (shard: number): string => new ShardKeys(options.prefix, shard).tag;
     const connections = await Connections.open(options, { ...facts, shardTag });
-    return new RedisStorage(new RedisContext(options, connections));
+    return new RedisStorage(new RedisContext(options, connections, facts.warn));
   }
 
   newId(repeatKey: string): string {
@@ -137,7 +140,7 @@ export class RedisStorage implements Storage {
   }
 
   take(request: LeaseRequest, limit: number): Promise<readonly Taken[]> {
-    return this.#leases.take(request, limit);
+    return this.#takes.take(request, limit);
   }
 
   renew(renewals: readonly Renewal[]): Promise<readonly RenewReply[]> {

@@ -8,20 +8,26 @@ import type { ShardKeys } from "./keys.ts";
 import type { Leases } from "./leases.ts";
 import { list, text } from "./replies.ts";
 import { SCRIPTS } from "./scripts.ts";
+import type { Takes } from "./takes.ts";
 import type { TaskLog } from "./task-log.ts";
 
 /** Most ids of one kind that one sweep of one shard looks at. */
 const LIMIT = 200;
 
+/** When a task at rest that somebody owns is looked at again. */
+const LATER_MS = 60_000;
+
 /** Sweeps every shard. */
 export class Sweeper {
   readonly #context: RedisContext;
   readonly #leases: Leases;
+  readonly #takes: Takes;
   readonly #log: TaskLog;
 
-  constructor(context: RedisContext, leases: Leases, log: TaskLog) {
+  constructor(context: RedisContext, { leases, takes, log }: { leases: Leases; takes: Takes; log: TaskLog }) {
     this.#context = context;
     this.#leases = leases;
+    this.#takes = takes;
     this.#log = log;
   }
 
@@ -48,7 +54,7 @@ export class Sweeper {
       connections.script(keys.shard, SCRIPTS.due, [keys.leases, keys.end, keys.ready], [LIMIT]),
     );
     const [time, leased, resting, waiting] = list(due);
-    if (Number(waiting) > 0) this.#leases.noteWaiting(keys.shard);
+    if (Number(waiting) > 0) this.#takes.noteWaiting(keys.shard);
     // After Redis was away owners get a lease's time to renew, before anybody takes their tasks.
     const since = connections.upSince(keys.shard);
     const settled = since !== undefined && performance.now() - since >= options.leaseMs;
@@ -72,8 +78,15 @@ export class Sweeper {
       const expires = replies[2 * at + 1];
       if (kind !== "i") removed += await this.#remove(keys, id, pointer, rows);
       else if (expires === null || Number(text(expires)) <= now) abandoned.push(id);
+      else await this.#later(keys, id, now);
     }
     return { removed, abandoned };
+  }
+
+  /** An interrupted task whose turn is alive is looked at again later: many of them must not stand before those that can go. */
+  async #later(keys: ShardKeys, id: string, now: number): Promise<void> {
+    const { connections } = this.#context;
+    await this.#context.retry(keys.shard, () => connections.call(keys.shard, "ZADD", keys.end, "XX", now + LATER_MS, id));
   }
 
   async #remove(keys: ShardKeys, id: string, pointer: string, rows: string): Promise<number> {

@@ -1,5 +1,5 @@
 /** The reader of Redis that all followers of this replica share: one subscription per followed task, gaps filled from the log. */
-import { TaskError, taskNotFound } from "../../core/errors.ts";
+import { isAway, TaskError, taskNotFound } from "../../core/errors.ts";
 import { type Entry, type Position, samePosition } from "../../core/log-entry.ts";
 import type { TailStep } from "../../core/storage.ts";
 import type { RedisContext } from "./context.ts";
@@ -279,8 +279,8 @@ export class Tailer {
         else this.fetch(attached);
       }
     } catch (error) {
-      // Redis is away: asked again at the next probe, and at the reconnect anyway.
-      if (!(error instanceof TaskError)) throw error;
+      // Asked again at the next probe, and after a reconnect anyway.
+      if (!isAway(error)) this.#context.warn(`redis: cannot ask where logs end: ${String(error)}`);
     }
   }
 }

@@ -1,10 +1,13 @@
 /** ListTasks over shards: the newest rows of each, merged. */
 import type { Scope } from "../../core/scope.ts";
-import type { ListCursor, ListFilter, ListPage, ListRow } from "../../core/storage.ts";
-import type { Call } from "./connection/reply.ts";
+import type { Head, ListCursor, ListFilter, ListPage, ListRow } from "../../core/storage.ts";
+import type { Call, Reply } from "./connection/reply.ts";
 import type { RedisContext } from "./context.ts";
 import { indexRow, parseIndexRow, type ShardKeys } from "./keys.ts";
 import { bytes, list, state, text } from "./replies.ts";
+
+/** Bytes of heads after which a page ends: what one reply may take of the connection that all share. */
+const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 
 /** A row of an index and where its task lies. */
 interface Found extends ListCursor {
@@ -24,8 +27,8 @@ export class TaskIndex {
     const shards = await Promise.all(this.#context.shards.map((keys) => this.#shard(keys, scope, filter, after, limit)));
     const total = shards.reduce((sum, { count }) => sum + count, 0);
     const rowsFound = shards.flatMap(({ rows }) => rows).toSorted(newestFirst);
-    const rows = await this.#heads(rowsFound.slice(0, limit));
-    return { rows, total, more: rowsFound.length > limit };
+    const { rows, cut } = await this.#heads(rowsFound.slice(0, limit));
+    return { rows, total, more: cut || rowsFound.length > limit };
   }
 
   async #shard(
@@ -46,31 +49,48 @@ export class TaskIndex {
     return { count: Number(count), rows: list(rows).map((row) => found(keys.shard, text(row))) };
   }
 
-  async #heads(rows: readonly Found[]): Promise<ListRow[]> {
-    const byShard = [...Map.groupBy(rows, ({ shard }) => shard)];
-    const heads = new Map<string, ListRow>();
+  /** The heads of rows, in their order: of as many as are not too large together, at least one. A task that went meanwhile is left out. */
+  async #heads(rows: readonly Found[]): Promise<{ readonly rows: ListRow[]; readonly cut: boolean }> {
+    const sizes = await this.#ask(rows, (keys, id) => ["HSTRLEN", keys.task(id), "hd"]);
+    let together = 0;
+    const fit = rows.findIndex((_, at) => {
+      together += Number(sizes[at]);
+      return at > 0 && together > MAX_PAGE_BYTES;
+    });
+    const shown = fit === -1 ? rows : rows.slice(0, fit);
+    const heads = await this.#ask(shown, (keys, id) => ["HMGET", keys.task(id), "st", "ts", "hd", "hl"]);
+    const listed = shown.flatMap(({ id }, at) => {
+      const head = parseHead(heads[at]);
+      return head === undefined ? [] : [{ id, head }];
+    });
+    return { rows: listed, cut: shown.length < rows.length };
+  }
+
+  /** One command for each row, in one write for each shard. */
+  async #ask(rows: readonly Found[], call: (keys: ShardKeys, id: string) => Call): Promise<Reply[]> {
+    const replies: Reply[] = [];
+    const byShard = [...Map.groupBy(rows.keys(), (at) => (rows[at] as Found).shard)];
     await Promise.all(
-      byShard.map(async ([shard, ones]) => {
+      byShard.map(async ([shard, places]) => {
         const keys = this.#context.keys(shard);
-        const calls = ones.map(({ id }): Call => ["HMGET", keys.task(id), "st", "ts", "hd", "hl"]);
-        const replies = await this.#context.retry(keys.shard, () => this.#context.connections.many(keys.shard, calls));
-        for (const [at, reply] of replies.entries()) {
-          const [stored, statusTime, task, historyLength] = list(reply);
-          const id = ones[at]?.id ?? "";
-          if (stored === null) continue;
-          const head = {
-            state: state(stored),
-            statusTime: Number(text(statusTime)),
-            task: bytes(task),
-            historyLength: Number(text(historyLength)),
-          };
-          heads.set(id, { id, head });
-        }
+        const calls = places.map((at) => call(keys, (rows[at] as Found).id));
+        const answers = await this.#context.retry(shard, () => this.#context.connections.many(shard, calls));
+        for (const [index, at] of places.entries()) replies[at] = answers[index] ?? null;
       }),
     );
-    // A task that went since its row was read is not shown.
-    return rows.flatMap(({ id }) => heads.get(id) ?? []);
+    return replies;
   }
+}
+
+function parseHead(reply: Reply | undefined): Head | undefined {
+  const [stored, statusTime, task, historyLength] = list(reply);
+  if (stored === null) return undefined;
+  return {
+    state: state(stored),
+    statusTime: Number(text(statusTime)),
+    task: bytes(task),
+    historyLength: Number(text(historyLength)),
+  };
 }
 
 function found(shard: number, row: string): Found {

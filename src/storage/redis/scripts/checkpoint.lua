@@ -14,6 +14,10 @@ if #at == 0 or markof(at[1]) ~= ARGV[4] then return 'STALE' end
 if task[4] and tonumber(string.match(task[4], '^%d+')) >= offset then return 'OLD' end
 if (task[4] or '') ~= ARGV[7] then return 'RETRY' end
 local parts = tonumber(ARGV[6])
+-- A part that has gone by itself meanwhile leaves the log as it is.
+for part = 3, 2 + parts do
+  if redis.call('EXISTS', KEYS[part]) == 0 then return 'STALE' end
+end
 for part = 3, 2 + parts do redis.call('PERSIST', KEYS[part]) end
 for part = 3 + parts, #KEYS do redis.call('UNLINK', KEYS[part]) end
 redis.call('HSET', KEYS[1], 'cp', ARGV[5])
