@@ -75,6 +75,7 @@ export const optionsSchema = z.strictObject({
     .describe("Type of HTTP+JSON replies to callers that name none."),
   redis: redisSchema.prefault({}).describe("The store that replicas share."),
   capacity: positive.default(1000).describe("Turns at once on this replica."),
+  maxOwnedTasks: positive.default(10_000).describe("Tasks that this replica owns at once, those whose turn waits for its caller included."),
   workingAfterMs: timer.default(100).describe("A turn that has yielded nothing for this long gets WORKING."),
   cancelGraceMs: timer.default(5000).describe("How long a canceled turn may take to end by itself."),
   replyTimeoutMs: interval.default(10_000).describe("How long an agent's reply() may think."),

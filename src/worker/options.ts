@@ -4,6 +4,8 @@ export interface WorkerOptions {
   readonly replica: string;
   /** Turns at once; more tasks wait in `ready`. */
   readonly capacity: number;
+  /** Tasks owned at once, those whose turn waits for its caller included; more wait in `ready`. */
+  readonly maxOwnedTasks: number;
   /** How long a lease lasts without renewal. */
   readonly leaseMs: number;
   /** Time between two renewals of the leases. */

@@ -88,9 +88,15 @@ export class Worker {
     this.#timers.push(timer);
   }
 
+  /** How many more tasks this replica may begin to work on. */
+  get #room(): number {
+    const { capacity, maxOwnedTasks } = this.#init.options;
+    return Math.min(capacity - this.#load, maxOwnedTasks - this.#tasks.size) - this.#reserved;
+  }
+
   /** A place for a turn on this replica, where it has one; without it the task waits in `ready`. Dispose it when the send is over. */
   reserve(): Reservation | undefined {
-    if (this.#state !== "serving" || this.#reserved + this.#load >= this.#init.options.capacity) return undefined;
+    if (this.#state !== "serving" || this.#room <= 0) return undefined;
     this.#reserved += 1;
     let held = true;
     return {
@@ -114,6 +120,7 @@ export class Worker {
       if (this.#tasks.get(start.lease.taskId) === task) this.#tasks.delete(start.lease.taskId);
       this.#runs.delete(run);
       task.done();
+      if (this.#starved) this.wake();
     });
     this.#runs.add(run);
   }
@@ -195,7 +202,7 @@ export class Worker {
     const { storage, options } = this.#init;
     while (this.#takeAgain && this.#state === "serving") {
       this.#takeAgain = false;
-      const limit = Math.min(TAKE_LIMIT, options.capacity - this.#reserved - this.#load);
+      const limit = Math.min(TAKE_LIMIT, this.#room);
       this.#starved = limit <= 0;
       if (this.#starved) return;
       // Reserved until they are begun: a send in the meantime must not take their places.

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { completed, inputRequired, working } from "../../src/core/events.ts";
 import type { AgentHarness, TaskHandle } from "../../src/testing/index.ts";
 import { agentOf, Gate, read, stateName, textIn } from "./bed.ts";
@@ -130,3 +131,33 @@ async function reserved(harness: AgentHarness): Promise<Disposable> {
 async function idle(harness: AgentHarness): Promise<void> {
   while (harness.worker.owned > 0) await new Promise((resolve) => setImmediate(resolve));
 }
+
+onEachStore(
+  "turns that wait for their callers are bounded too: beyond `maxOwnedTasks` a task waits until one of them has ended",
+  async (start) => {
+    const begun = new Map<unknown, Gate>();
+    const agent = agentOf(
+      async function* ({ message, next }) {
+        begun.get(textIn(message))?.open();
+        yield inputRequired("and?");
+        await next();
+        yield completed();
+      },
+      { acceptsMessages: true },
+    );
+    await using harness = await start(agent, { capacity: 10, maxOwnedTasks: 2, ...QUIET });
+    for (const name of ["one", "two", "three"]) begun.set(name, new Gate());
+    const [one, two] = [await harness.send("one"), await harness.send("two")];
+    await begun.get("one")?.opened;
+    await begun.get("two")?.opened;
+    const three = await harness.send("three");
+    assert.equal((await harness.storage.meta(three.taskId))?.state, TaskState.SUBMITTED);
+    await one.followUp("go on");
+    assert.equal(stateName(await one.task()), "COMPLETED");
+    await begun.get("three")?.opened;
+    for (const handle of [two, three]) {
+      await handle.followUp("go on");
+      assert.equal(stateName(await handle.task()), "COMPLETED");
+    }
+  },
+);
