@@ -183,6 +183,8 @@ export class LeasedTask {
       const end = await this.#runTurn(input, attempt, resumed);
       if (end === "settled" || this.#over) return;
       const over = !this.#cancelAsked && (await this.#settle());
+      // The next turn begins with all that this one has yielded.
+      if (!over) await this.#writer.flush();
       if (this.#overflow !== undefined) return this.#end(TaskState.FAILED, this.#overflow.message);
       if (over) return;
       input = this.#commands.shift();

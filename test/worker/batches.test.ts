@@ -1,5 +1,6 @@
 /** What goes into one append. */
 import assert from "node:assert/strict";
+import { setTimeout as delay } from "node:timers/promises";
 import type { Batch, Lease } from "../../src/core/storage.ts";
 import { agentOf, content, Gate, history, shownLog, stateName, text, textIn } from "./bed.ts";
 import { onEachStore } from "./each-store.ts";
@@ -48,3 +49,27 @@ onEachStore(
     assert.deepEqual(history(task), ["one", "two"]);
   },
 );
+
+onEachStore("a turn that follows another begins with all that the other yielded", async (start, t) => {
+  const go = new Gate();
+  const seen: unknown[] = [];
+  const agent = agentOf(
+    async function* ({ message, task }) {
+      seen.push(content(task, "a"));
+      await go.opened;
+      yield text("a", `(${textIn(message)})`, textIn(message) !== "one");
+    },
+    { acceptsMessages: true },
+  );
+  await using harness = await start(agent);
+  const handle = await harness.send("one");
+  await handle.followUp("two");
+  const append = harness.storage.append.bind(harness.storage);
+  t.mock.method(harness.storage, "append", async (lease: Lease, batch: Batch) => {
+    await delay(20);
+    return append(lease, batch);
+  });
+  go.open();
+  assert.equal(content(await handle.task(), "a"), "(one)(two)");
+  assert.deepEqual(seen, ["", "(one)"]);
+});
