@@ -34,7 +34,7 @@ export class EventStreams {
 
   /**
    * Sends a stream until it ends, fails or its reader leaves. Rejects with what goes wrong before the first frame: it is a plain reply
-   * (C-34). A drained or stalled stream ends cleanly after a whole frame: clients come back on a close and give up on an error (DESIGN 6).
+   * (C-34). A drained or stalled stream ends cleanly after a whole frame: clients come back on a close and give up on an error.
    */
   async send<T>(response: ServerResponse, context: CallContext, frames: AsyncIterator<T, undefined>, form: SseForm<T>): Promise<void> {
     const stream = new EventStream(response, context, this.#options);

@@ -174,7 +174,7 @@ export class RunningServer implements AsyncDisposable {
   }
 
   /**
-   * Hands over, finishes, closes, in the order of DESIGN 5: readiness, tasks that can be resumed, streams, other turns and calls. Idempotent:
+   * Hands over, finishes, closes, in the order of docs/architecture.md: readiness, tasks that can be resumed, streams, other turns and calls. Idempotent:
    * a second call joins the first.
    */
   drain(options: DrainOptions = {}): Promise<void> {

@@ -1,6 +1,6 @@
 /**
  * Our extension `urn:throughline:a2a:log:v1`: every frame of a stream says its position, and a reader that comes back with one misses
- * nothing and sees nothing twice (DESIGN 6, resume). Off unless the request activates it.
+ * nothing and sees nothing twice (docs/architecture.md). Off unless the request activates it.
  */
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";

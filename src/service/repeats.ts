@@ -1,4 +1,4 @@
-/** How a repeated send is told from a new one: scope, messageId and content (DESIGN 4, Repeated sends). */
+/** How a repeated send is told from a new one: scope, messageId and content (docs/architecture.md, Repeated sends). */
 import { createHash } from "node:crypto";
 import { toJson } from "@bufbuild/protobuf";
 import canonicalize from "canonicalize";

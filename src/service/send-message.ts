@@ -127,7 +127,7 @@ export class SendFlow {
     return reply;
   }
 
-  /** Asks an agent that sometimes answers directly. Its answer is in no log (DESIGN 5). */
+  /** Asks an agent that sometimes answers directly. Its answer is in no log (docs/agents.md, Direct replies). */
   async #reply({ request, scope, signal }: Send, message: Message): Promise<Message | undefined> {
     const { agent, options } = this.#init;
     if (agent.reply === undefined) return undefined;

@@ -48,7 +48,7 @@ export class Streams {
   }
 }
 
-/** What a stream of a caller ends with: any other replica goes on from where it stands (DESIGN 5, Drain). */
+/** What a stream of a caller ends with: any other replica goes on from where it stands (docs/architecture.md, Draining). */
 export const streamDrained: DrainError = (taskId) =>
   new TaskError("STREAM_DRAINED", "this replica is going away: subscribe again", { metadata: { taskId } });
 

@@ -214,7 +214,7 @@ export class LogWriter {
     this.#init.recent.add(entry);
   }
 
-  /** Gives the store back what it has lost: as it was where nothing else stands there, else anew after what does (DESIGN 4, Durability). */
+  /** Gives the store back what it has lost: as it was where nothing else stands there, else anew after what does (docs/redis.md, Durability). */
   async #heal(): Promise<void> {
     this.#rewound = false;
     const { storage, lease, recent } = this.#init;

@@ -1,4 +1,4 @@
-/** What an owner keeps of the log's end, for a store that may lose it in a failover (DESIGN 4, Durability). */
+/** What an owner keeps of the log's end, for a store that may lose it in a failover (docs/redis.md, Durability). */
 import { type Entry, type Position, samePosition } from "../core/log-entry.ts";
 import type { Storage } from "../core/storage.ts";
 
