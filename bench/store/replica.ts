@@ -106,6 +106,7 @@ export class Replica implements AsyncDisposable {
       refold: () => this.snapshots.fresh(lease.token),
       onCommand: () => undefined,
       onRewound: () => undefined,
+      onTrouble: () => undefined,
       onState: () => undefined,
       onClosed: failed,
     });

@@ -37,6 +37,11 @@ export async function readOptions(
     sources.set(option.path.join("."), fromFlag === undefined ? option.variable : `--${option.flag}`);
     set(given, option.path, text);
   }
+  const idle = idleRedisOption(given["redis"]);
+  if (idle !== undefined) {
+    const source = sources.get(`redis.${idle}`) ?? `--config ${file}`;
+    throw new OptionsError(`${source} (redis.${idle}: has no effect without redis.url)`);
+  }
   try {
     return resolveOptions(given);
   } catch (error) {
@@ -47,6 +52,12 @@ export async function readOptions(
     });
     throw new OptionsError(lines.join("\n"));
   }
+}
+
+/** An option of Redis where nobody asked for Redis: most likely the URL was misspelt. */
+function idleRedisOption(redis: unknown): string | undefined {
+  if (!isObject(redis) || "url" in redis) return undefined;
+  return Object.keys(redis)[0];
 }
 
 /** Where the option that a line of an error is about came from; the line may name a part of it, as `tenants.0`. */

@@ -112,6 +112,7 @@ function welcome(agent: Agent, server: RunningServer): string {
   JSON-RPC    ${base}/jsonrpc
   card        ${base}/.well-known/agent-card.json
   operations  http://${host}:${ops}/readyz
+  store       ${storeOf(server)}
 
 Try it, one line per binding:
 
@@ -120,6 +121,14 @@ Try it, one line per binding:
   ${curl} ${base}/jsonrpc -d ${quoted(JSON.stringify(rpc))}
 
 `;
+}
+
+/** Where the tasks live, without what gives access to it. */
+function storeOf({ options }: RunningServer): string {
+  const { url, prefix, shards, durability } = options.redis;
+  if (url === undefined) return "memory of this process";
+  const [scheme = "", rest = ""] = url.split("://");
+  return `${scheme}://${rest.slice(rest.lastIndexOf("@") + 1)}, prefix ${prefix}, ${shards} shards, durability ${durability}`;
 }
 
 /** An address that a caller on this machine can use. */

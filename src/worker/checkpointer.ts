@@ -14,13 +14,16 @@ const FLOOR_BYTES_AT_END = 32 * 1024;
 export class Checkpointer {
   readonly #storage: Storage;
   readonly #lease: Lease;
+  readonly #onTrouble: (error: unknown) => void;
   #lastOffset = 0;
   #lastFolded = 0;
   #lastSize = 0;
 
-  constructor(storage: Storage, lease: Lease) {
+  /** `onTrouble` is told of errors that nobody expects: they end no turn. */
+  constructor(storage: Storage, lease: Lease, onTrouble: (error: unknown) => void) {
     this.#storage = storage;
     this.#lease = lease;
+    this.#onTrouble = onTrouble;
   }
 
   /** Stores a checkpoint where one is due. A refusal, a store that is away or a task that is gone is no harm: the log stands without it. */
@@ -35,7 +38,7 @@ export class Checkpointer {
     try {
       await this.#storage.checkpoint(this.#lease.taskId, sealed ? undefined : this.#lease, checkpoint);
     } catch (error) {
-      if (!isRefused(error, "FENCED", "STALE") && !(error instanceof TaskError)) throw error;
+      if (!isRefused(error, "FENCED", "STALE") && !(error instanceof TaskError)) this.#onTrouble(error);
       return;
     }
     this.#lastOffset = fold.position.offset;

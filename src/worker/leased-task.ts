@@ -49,6 +49,7 @@ export class LeasedTask {
       maxTaskBytes: context.options.maxTaskBytes,
       onCommand: (placed) => this.#command(placed),
       onRewound: (offset) => this.#rewound(offset),
+      onTrouble: (error) => context.log.error({ taskId: start.lease.taskId, error }, "a checkpoint could not be stored"),
       onState: () => this.#count(),
       onClosed: (error) => this.#closed(error),
     });

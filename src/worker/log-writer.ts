@@ -32,6 +32,8 @@ export interface LogWriterInit {
   readonly onCommand: (placed: Placed) => void;
   /** Another history begins after this offset: commands from beyond it, passed before, are gone. */
   readonly onRewound: (offset: number) => void;
+  /** A checkpoint could not be stored, for a reason that nobody expects. The log stands without it. */
+  readonly onTrouble: (error: unknown) => void;
   /** The state after all that was pushed is another one now. */
   readonly onState: () => void;
   /** The lease is lost, the log is sealed, or the task went over its bound: nothing more can be written. */
@@ -85,7 +87,7 @@ export class LogWriter {
     this.consumed = init.consumed;
     this.#state = stateOf(init.fold.task);
     this.#statusTime = statusTimeOf(init.fold.task);
-    this.#checkpointer = new Checkpointer(init.storage, init.lease);
+    this.#checkpointer = new Checkpointer(init.storage, init.lease, init.onTrouble);
   }
 
   get fold(): Fold {
@@ -236,7 +238,7 @@ export class LogWriter {
     const kept = Math.max(shared, lastShared(before, this.#fold.commands));
     this.consumed = Math.min(this.consumed, kept);
     this.#init.onRewound(kept);
-    this.#checkpointer = new Checkpointer(storage, lease);
+    this.#checkpointer = new Checkpointer(storage, lease, this.#init.onTrouble);
     this.#pending.unshift(...lost.flatMap((entry) => (entry.kind === "event" ? [again(entry)] : [])));
     this.#statusTime = Math.max(this.#statusTime, statusTimeOf(this.#fold.task));
     if (!this.#changing) this.#enter(stateOf(this.#fold.task));

@@ -76,6 +76,9 @@ suite("options", () => {
       [{}, { THROUGHLINE_REST_PREFIX: "api/" }, /^THROUGHLINE_REST_PREFIX \(restPrefix: is empty or like \/api\/v1/],
       [{}, { THROUGHLINE_PUBLIC_HTTP_URL: "here" }, /^THROUGHLINE_PUBLIC_HTTP_URL \(publicHttpUrl: /],
       [{}, { THROUGHLINE_ASSUME_VERSION: "0.3" }, /^THROUGHLINE_ASSUME_VERSION \(assumeVersion: /],
+      [{ "redis-shards": "8" }, {}, /^--redis-shards \(redis\.shards: has no effect without redis\.url\)$/],
+      [{}, { THROUGHLINE_REDIS_PREFIX: "mine" }, /^THROUGHLINE_REDIS_PREFIX \(redis\.prefix: has no effect without redis\.url\)$/],
+      [{ "redis-url": "redis://h:1", "redis-shards": "0" }, {}, /^--redis-shards \(redis\.shards: /],
     ];
     for (const [flags, environment, expected] of wrong) assert.match(await errorOf(flags, environment), expected);
   });

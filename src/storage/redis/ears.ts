@@ -19,6 +19,8 @@ export class Ears {
   readonly #takes: Takes;
   readonly #tailer: Tailer;
   readonly #ears = new Set<Ear>();
+  /** Called when the store was away and can be asked again. */
+  onBack: () => void = () => undefined;
 
   constructor(context: RedisContext, takes: Takes, tailer: Tailer) {
     this.#context = context;
@@ -26,7 +28,10 @@ export class Ears {
     this.#tailer = tailer;
     context.connections.onMessage = (shard, channel, message) => this.#message(shard, channel, message);
     context.connections.onResubscribed = (shard, channel) => this.#resubscribed(shard, channel);
-    context.connections.onBack = () => this.#tell({ is: "back" });
+    context.connections.onBack = () => {
+      this.onBack();
+      this.#tell({ is: "back" });
+    };
   }
 
   /** A task of this shard waits. */

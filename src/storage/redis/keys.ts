@@ -49,6 +49,11 @@ export class ShardKeys {
     this.wake = `${this.tag}:wake`;
   }
 
+  /** Keys of no meaning, for the look at what the user may do: one of each type. Removed in the same step. */
+  get probes(): string[] {
+    return ["text", "hash", "stream", "sorted", "set"].map((type) => `${this.tag}:probe:${type}`);
+  }
+
   /** The record of a task. */
   task(id: string): string {
     return `${this.tag}:t:${id}`;
@@ -67,6 +72,11 @@ export class ShardKeys {
   /** A dedupe row. */
   repeat(key: string): string {
     return `${this.tag}:d:${key}`;
+  }
+
+  /** The keys of the dedupe rows of a task's follow-ups. */
+  followUps(id: string): string {
+    return `${this.tag}:q:${id}`;
   }
 
   /** The ids that a take gave, for its repeat. */

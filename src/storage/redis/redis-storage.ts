@@ -30,14 +30,17 @@ import type {
 import { taskNotFound } from "../../core/errors.ts";
 import { uuidv7 } from "../../core/uuid.ts";
 import { Checkpoints } from "./checkpoints.ts";
+import { Claim } from "./claim.ts";
 import { Visibility } from "./visibility.ts";
-import { Connections } from "./connection/connections.ts";
+import { Connections, StoreSetupError } from "./connection/connections.ts";
 import { RedisContext } from "./context.ts";
 import { Ears } from "./ears.ts";
 import { Healer } from "./healer.ts";
 import { ShardKeys, shardFor, withShard } from "./keys.ts";
 import { Leases } from "./leases.ts";
 import { RedisTail } from "./redis-tail.ts";
+import { list, text } from "./replies.ts";
+import { SCRIPTS } from "./scripts.ts";
 import { Sends } from "./sends.ts";
 import { REDIS_DEFAULTS, type RedisStorageInit, type RedisStorageOptions } from "./storage-options.ts";
 import { Sweeper } from "./sweeper.ts";
@@ -68,8 +71,9 @@ export class RedisStorage implements Storage {
   readonly #healer: Healer;
   readonly #tailer: Tailer;
   readonly #ears: Ears;
+  readonly #claim: Claim;
 
-  private constructor(context: RedisContext) {
+  private constructor(context: RedisContext, agent: string) {
     const visibility = new Visibility(context);
     this.#context = context;
     this.#log = new TaskLog(context, visibility);
@@ -82,6 +86,8 @@ export class RedisStorage implements Storage {
     this.#healer = new Healer(context, this.#log, visibility);
     this.#tailer = new Tailer(context, this.#log);
     this.#ears = new Ears(context, this.#takes, this.#tailer);
+    this.#claim = new Claim(context, agent);
+    this.#ears.onBack = () => void this.#claim.renew();
     this.#log.onAppended = (taskId, before, entries, sealed) => this.#tailer.appended(taskId, before, entries, sealed);
   }
 
@@ -90,7 +96,13 @@ export class RedisStorage implements Storage {
     const options: RedisStorageOptions = { ...REDIS_DEFAULTS, ...init };
     const shardTag = (shard: number): string => new ShardKeys(options.prefix, shard).tag;
     const connections = await Connections.open(options, { ...facts, shardTag });
-    return new RedisStorage(new RedisContext(options, connections, facts.warn));
+    try {
+      await checkRights(connections, new ShardKeys(options.prefix, 0));
+    } catch (error) {
+      await connections.close();
+      throw error;
+    }
+    return new RedisStorage(new RedisContext(options, connections, facts.warn), facts.agent);
   }
 
   newId(repeatKey: string): string {
@@ -172,13 +184,22 @@ export class RedisStorage implements Storage {
   }
 
   available(): boolean {
-    return this.#context.connections.available();
+    return this.#context.connections.available() && !this.#claim.lost;
   }
 
   async close(): Promise<void> {
     this.#tailer.close();
     await this.#context.connections.close();
   }
+}
+
+/** Throws StoreSetupError where the ACL user may not use a command that the store needs. */
+async function checkRights(connections: Connections, keys: ShardKeys): Promise<void> {
+  const args = [connections.publishCommand, keys.wake];
+  const refused = list(await connections.write(0, SCRIPTS.probe, keys.probes, args)).map(text);
+  if (refused.length === 0) return;
+  const grants = refused.map((name) => `+${name}`).join(" ");
+  throw new StoreSetupError(`redis.url: the ACL user may not use all commands that the store needs; grant ${grants}`);
 }
 
 /** The tail of an id that this store cannot have made. */

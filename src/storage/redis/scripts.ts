@@ -27,6 +27,7 @@ export const SCRIPTS = {
   due: script("due"),
   expire: script("expire"),
   heal: script("heal"),
+  probe: script("probe"),
   release: script("release"),
   remove: script("remove"),
   renew: script("renew"),

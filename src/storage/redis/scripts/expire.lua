@@ -3,19 +3,20 @@
 -- ARGV  1 publish command, 2 wake channel, then ids
 -- Reply how many wait now
 local now = clock()
-local waiting = 0
+-- What has to be read comes before the first write: an error in between would leave a task in neither set.
+local tasks = {}
 for at = 3, #KEYS do
-  local id = ARGV[at]
-  local expires = redis.call('ZSCORE', KEYS[1], id)
-  if expires and tonumber(expires) <= now then
-    redis.call('ZREM', KEYS[1], id)
-    local task = redis.call('HMGET', KEYS[at], 'kd', 'lc', 'co')
-    if task[1] then
-      redis.call('HSET', KEYS[at], 'tk', '', 'rp', '')
-      if task[1] == 'r' or (task[1] == 'i' and tonumber(task[2]) > tonumber(task[3])) then
-        redis.call('ZADD', KEYS[2], now, id)
-        waiting = waiting + 1
-      end
+  local expires = redis.call('ZSCORE', KEYS[1], ARGV[at])
+  if expires and tonumber(expires) <= now then tasks[at] = redis.call('HMGET', KEYS[at], 'kd', 'lc', 'co') end
+end
+local waiting = 0
+for at, task in pairs(tasks) do
+  redis.call('ZREM', KEYS[1], ARGV[at])
+  if task[1] then
+    redis.call('HSET', KEYS[at], 'tk', '', 'rp', '')
+    if task[1] == 'r' or (task[1] == 'i' and tonumber(task[2]) > tonumber(task[3])) then
+      redis.call('ZADD', KEYS[2], now, ARGV[at])
+      waiting = waiting + 1
     end
   end
 end
