@@ -174,8 +174,8 @@ export class RunningServer implements AsyncDisposable {
   }
 
   /**
-   * Hands over, finishes, closes, in the order of docs/architecture.md: readiness, tasks that can be resumed, streams, other turns and calls. Idempotent:
-   * a second call joins the first.
+   * Hands over, finishes, closes: readiness, tasks that can be resumed, streams, other turns and calls, in this order (docs/architecture.md,
+   * Draining). Idempotent: a second call joins the first.
    */
   drain(options: DrainOptions = {}): Promise<void> {
     this.#drained ??= this.#drain(options);

@@ -166,8 +166,8 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
   }
 
   /**
-   * Whether a stream of this kind ends at an interrupted state (C-02; docs/architecture.md, Streams). A subscription that begins there waits for what comes; a
-   * send shows it first only where it is a repeat, or comes back, and the stream that it began has ended there.
+   * Whether a stream of this kind ends at an interrupted state (C-02; docs/architecture.md). A subscription that begins there waits for what
+   * comes; a send shows it first only where it is a repeat, or comes back, and the stream that it began has ended there.
    */
   #endsAt(state: TaskState, kind: StreamKind, start: boolean): boolean {
     const { closeOnInputRequired } = this.#init.options;

@@ -155,7 +155,7 @@ export class LeasedTask {
     }
   }
 
-  /** The rules for a lease that another replica may have held (docs/agents.md, runs that are cut off). Answers whether there is a turn to run. */
+  /** The rules for a lease that another replica may have held (docs/agents.md). Answers whether there is a turn to run. */
   async #takeover(): Promise<boolean> {
     const { attempts, begun = false } = this.#start;
     const { agent, options } = this.#context;

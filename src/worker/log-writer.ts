@@ -216,7 +216,7 @@ export class LogWriter {
     this.#init.recent.add(entry);
   }
 
-  /** Gives the store back what it has lost: as it was where nothing else stands there, else anew after what does (docs/redis.md, Durability). */
+  /** Gives the store back what it has lost: as it was where nothing else stands there, else anew after what does (docs/redis.md). */
   async #heal(): Promise<void> {
     this.#rewound = false;
     const { storage, lease, recent } = this.#init;
