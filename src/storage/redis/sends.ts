@@ -104,7 +104,9 @@ export class Sends {
         return { is: "repeat", repeat: { taskId, offset: Number(one) } };
       }
       const offset = Number(one);
-      if (this.#context.connections.durable) await this.#visibility.settle(keys.shard, [taskId]);
+      // A cancel is followed by CANCELED where nobody owned the task.
+      const marks = [request.entry.mark, ...(request.canceled === undefined ? [] : [request.canceled.entry.mark])];
+      await this.#visibility.settleWrite(keys.shard, taskId, offset, marks);
       const lease = token === "" ? undefined : { taskId, epoch: Number(epoch), token };
       return { is: "appended", offset, lease, owned: owned === "1" };
     }

@@ -2,6 +2,7 @@
 import { isAway } from "../../core/errors.ts";
 import type { Position } from "../../core/log-entry.ts";
 import type { RedisContext } from "./context.ts";
+import { unavailable } from "./connection/store-error.ts";
 import { list, text } from "./replies.ts";
 import { SCRIPTS } from "./scripts.ts";
 
@@ -33,32 +34,46 @@ export class Visibility {
   async confirm({ shard, taskId, last, epoch }: Written): Promise<void> {
     const { connections } = this.#context;
     if (!connections.durable) return;
-    if (epoch === undefined) return this.settle(shard, [taskId]);
+    if (epoch === undefined) return this.settleWrite(shard, taskId, last.offset, [last.mark]);
     try {
       await connections.confirmed(shard, epoch);
     } catch (error) {
       // Another connection knows nothing of the write; the same one would say the same again.
       if (!isAway(error) || connections.writerEpoch(shard) === epoch) throw error;
-      return this.settle(shard, [taskId]);
+      return this.settleWrite(shard, taskId, last.offset, [last.mark]);
     }
     return this.#show(shard, taskId, last, false);
   }
 
   /** Confirms what somebody else wrote, or this replica on another connection: by a write that comes after it. Tells the owner of it. */
   async settle(shard: number, taskIds: readonly string[]): Promise<void> {
+    await Promise.all(taskIds.map((taskId) => this.#settle(shard, taskId, [])));
+  }
+
+  /**
+   * As {@link settle} for a write that may have been carried out by any attempt, on any connection: its last entry has this offset and one of
+   * these marks. Rejects with STORE_UNAVAILABLE where the log does not have it: it went with its master, and has to be written again.
+   */
+  async settleWrite(shard: number, taskId: string, offset: number, marks: readonly string[]): Promise<void> {
+    if (!this.#context.connections.durable || (await this.#settle(shard, taskId, [offset, ...marks]))) return;
+    throw unavailable(new Error("the master that took the write is gone, and the write with it"), "unknown");
+  }
+
+  /** False where there is no such task, or no such entry in it. */
+  async #settle(shard: number, taskId: string, written: readonly (string | number)[]): Promise<boolean> {
     const { connections } = this.#context;
     const keys = this.#context.keys(shard);
-    const settled = taskIds.map(async (taskId) => {
-      const last = await this.#context.retry(shard, async () => {
-        const epoch = connections.writerEpoch(shard);
-        const [offset, mark] = list(await connections.write(shard, SCRIPTS.touch, [keys.task(taskId)], [])).map(text);
-        if (offset === "NOT_FOUND") return undefined;
-        await connections.confirmed(shard, epoch);
-        return { offset: Number(offset), mark: mark ?? "" };
-      });
-      if (last !== undefined) await this.#show(shard, taskId, last, true);
+    const names = [keys.task(taskId), keys.log(taskId)];
+    const end = await this.#context.retry(shard, async () => {
+      const epoch = connections.writerEpoch(shard);
+      const [offset, mark = ""] = list(await connections.write(shard, SCRIPTS.touch, names, written)).map(text);
+      if (offset === "NOT_FOUND" || offset === "GONE") return undefined;
+      await connections.confirmed(shard, epoch);
+      return { offset: Number(offset), mark };
     });
-    await Promise.all(settled);
+    if (end === undefined) return false;
+    await this.#show(shard, taskId, end, true);
+    return true;
   }
 
   async #show(shard: number, taskId: string, { offset, mark }: Position, tell: boolean): Promise<void> {
