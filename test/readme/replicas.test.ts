@@ -118,7 +118,7 @@ suite("several replicas, as the documents show them", { timeout: 120_000 }, () =
   test("the program of the page prints it", async () => {
     using snippets = new Snippets();
     const opening = blocksOf(chapterOf(document("docs/redis.md"), "Opening the store yourself"));
-    const program = opening.find(({ language, text }) => language === "ts" && text.includes("RedisStorage.open"));
+    const program = opening.find(({ language, text }) => language === "ts" && text.includes("process.argv"));
     const path = snippets.add("print-log.ts", program?.text ?? "");
     const url = `redis://127.0.0.1:${ports.get(6379)}`;
     const [printed = ""] = await session([`'${process.execPath}' '${path}' '${url}' 'List worker' '${taskId}'`]);
