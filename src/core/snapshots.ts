@@ -1,7 +1,7 @@
 /** Folded tasks of one replica: caches over the log, never a second truth. */
 import { taskNotFound } from "./errors.ts";
 import { Fold, type Snapshot } from "./fold.ts";
-import type { Position } from "./log-entry.ts";
+import { type Position, samePosition } from "./log-entry.ts";
 import type { Storage, TaskMeta } from "./storage.ts";
 import { Turns } from "./turns.ts";
 
@@ -106,17 +106,17 @@ export class Snapshots {
       if (same && (await this.#advance(taskId, known, Infinity))) return this.#keep(taskId, known).snapshot();
       this.#drop(taskId);
     }
-    return (await this.#shared(taskId)).snapshot();
+    return (await this.#shared(taskId, target)).snapshot();
   }
 
   /** A cold read that all who ask for the same task meanwhile share. It began before they asked: they look whether more has come since. */
-  async #shared(taskId: string): Promise<Fold> {
+  async #shared(taskId: string, target: Position): Promise<Fold> {
     let reading = this.#reading.get(taskId);
     const joined = reading !== undefined;
     reading ??= this.fresh(taskId).finally(() => this.#reading.delete(taskId));
     this.#reading.set(taskId, reading);
     const fold = await reading;
-    if (!joined) return this.#keep(taskId, fold);
+    if (!joined || samePosition(fold.position, target)) return this.#keep(taskId, fold);
     return (await this.#advance(taskId, fold, Infinity)) ? this.#keep(taskId, fold) : this.#keep(taskId, await this.fresh(taskId));
   }
 

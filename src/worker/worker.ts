@@ -211,7 +211,7 @@ export class Worker {
       const request = { token: newMark() + newMark(), replica: options.replica };
       try {
         const taken = await this.#untilAnswered(() => storage.take(request, limit));
-        if (taken.length === limit) this.#takeAgain = true;
+        if (taken.length >= limit) this.#takeAgain = true;
         await Promise.all(taken.map((one) => this.#untilAnswered(() => this.#begin(one))));
       } finally {
         this.#reserved -= limit;

@@ -7,9 +7,15 @@ import type { RepeatKey } from "../../src/core/storage.ts";
 import { chunk, type Lab, request, status } from "../../src/testing/contract/lab.ts";
 import { type RedisServer, redisServer } from "../redis/redis-server.ts";
 import { TcpProxy } from "../redis/tcp-proxy.ts";
-import { allKeys, openLab } from "./store-bed.ts";
+import { aroundCommand } from "./around-script.ts";
+import { allKeys, keysOf, openLab } from "./store-bed.ts";
 
 const RETENTION_MS = 50;
+/** Retention of a lab where a test asks for none. */
+const HOUR_MS = 3_600_000;
+/** More than one sweep of a shard looks at. */
+const HELD = 450;
+const FOLLOW_UPS = 300;
 /** Two parts and a bit. */
 const CHECKPOINT_BYTES = 2 * 1024 * 1024 + 10;
 
@@ -41,11 +47,66 @@ test("a task that had all a task can have leaves no key behind: parts of checkpo
   await task.append([status(TaskState.CANCELED)], { state: TaskState.CANCELED });
   await checkpoint(lab, task, "sealed");
   const names = (await allKeys(server)).map((name) => name.replace(/^\{test:\d\}:/, "").slice(0, 2));
-  for (const kind of ["t:", "l:", "c:", "d:", "k:", "i:", "en"]) assert.ok(names.includes(kind), `${kind} is there before`);
+  for (const kind of ["t:", "l:", "c:", "d:", "q:", "k:", "i:", "en"]) assert.ok(names.includes(kind), `${kind} is there before`);
   assert.equal(names.filter((kind) => kind === "c:").length, 3, "parts of the latest checkpoint alone");
   await expired(lab, 1);
   await noMore(lab);
   assert.deepEqual(await allKeys(server), nothing);
+});
+
+test("a follow-up adds its dedupe key without touching those before it, and all rows go with the task", async () => {
+  await using lab = await openLab(server.url, { retentionMs: RETENTION_MS });
+  const nothing = await allKeys(server);
+  const task = await lab.owned({ repeat: repeatKey(undefined) });
+  const record = async (): Promise<number> => Number(await server.call("HSTRLEN", keysOf(task.id).task(task.id), "dk"));
+  const first = await record();
+  const repeats = Array.from({ length: FOLLOW_UPS }, () => repeatKey(task.id));
+  for (const repeat of repeats) await task.command("message", { repeat });
+  assert.equal(await record(), first);
+  assert.equal(await server.call("SCARD", keysOf(task.id).followUps(task.id)), FOLLOW_UPS);
+  const again = await lab.storage.command(task.commandRequest("message", { repeat: repeats[0] }));
+  assert.deepEqual(again, { is: "repeat", repeat: { taskId: task.id, offset: 3 } });
+  await task.append([status(TaskState.COMPLETED)], { state: TaskState.COMPLETED, consumed: task.position.offset });
+  await expired(lab, 1);
+  assert.deepEqual(await allKeys(server), nothing);
+});
+
+test("many interrupted tasks whose turns are alive do not hold up what is over", async () => {
+  const times = { retentionMs: RETENTION_MS, interruptedRetentionMs: RETENTION_MS };
+  await using lab = await openLab(server.url, { ...times, shards: 1 });
+  const held = await Promise.all(Array.from({ length: HELD }, () => lab.owned()));
+  const interrupted = { state: TaskState.INPUT_REQUIRED, consumed: 2 };
+  await Promise.all(held.map((task) => task.append([status(TaskState.INPUT_REQUIRED)], interrupted)));
+  await lab.pass(RETENTION_MS);
+  const over = await Promise.all(Array.from({ length: 30 }, () => lab.owned()));
+  await Promise.all(over.map((task) => task.append([status(TaskState.COMPLETED)], { state: TaskState.COMPLETED, consumed: 2 })));
+  await lab.pass(2 * RETENTION_MS);
+  let removed = 0;
+  // As many rounds as it takes to pass them all once.
+  for (let round = 0; round < 3; round += 1) {
+    const swept = await lab.storage.sweep();
+    assert.deepEqual(swept.abandoned, []);
+    removed += swept.removed;
+  }
+  assert.equal(removed, over.length);
+  for (const task of held) assert.equal((await task.meta()).state, TaskState.INPUT_REQUIRED);
+});
+
+test("a task that ends while a sweep finds it alive stays for its whole time", async (t) => {
+  await using lab = await openLab(server.url, { interruptedRetentionMs: 1 });
+  const task = await lab.owned();
+  await task.append([status(TaskState.INPUT_REQUIRED)], { state: TaskState.INPUT_REQUIRED, consumed: 2 });
+  await lab.pass(10);
+  let ends = 0;
+  aroundCommand(t, "ZADD", async (send) => {
+    ends += 1;
+    await task.append([status(TaskState.COMPLETED)], { state: TaskState.COMPLETED, consumed: 2 });
+    return send();
+  });
+  await lab.storage.sweep();
+  assert.equal(ends, 1);
+  const stays = Number(await server.call("ZSCORE", keysOf(task.id).end, task.id)) - Date.now();
+  assert.ok(stays > HOUR_MS / 2, `${stays} ms`);
 });
 
 test("tasks that went side by side with others leave those alone, whatever scope, context and state they had", async () => {

@@ -117,7 +117,7 @@ export class Sends {
     const { options, connections } = this.#context;
     const ready = what === "message" ? request.working : request.canceled;
     const names = [keys.task(taskId), keys.log(taskId), keys.leases, keys.ready, keys.end];
-    names.push(repeat === undefined ? keys.task(taskId) : keys.repeat(repeat.key));
+    names.push(repeat === undefined ? keys.task(taskId) : keys.repeat(repeat.key), keys.followUps(taskId));
     if (ready !== undefined) names.push(...this.#context.indexKeys(keys, facts, ready.head.state));
     const args: Arg[] = [taskId, what, entry.mark, entry.bytes, repeat?.mode ?? "", repeat?.windowMs ?? 0, repeat?.key ?? ""];
     args.push(after.offset, after.mark, lease?.token ?? "", lease?.replica ?? "", options.leaseMs);

@@ -73,25 +73,33 @@ export class Sweeper {
     const replies = await this.#context.retry(keys.shard, () => this.#context.connections.many(keys.shard, calls));
     let removed = 0;
     const abandoned: string[] = [];
+    const owned: string[] = [];
     for (const [at, id] of ids.entries()) {
-      const [kind = "", pointer = "", rows = ""] = list(replies[2 * at]).map(text);
+      const [kind = "", pointer = "", row = ""] = list(replies[2 * at]).map(text);
       const expires = replies[2 * at + 1];
-      if (kind !== "i") removed += await this.#remove(keys, id, pointer, rows);
+      if (kind !== "i") removed += await this.#remove(keys, id, pointer, row);
       else if (expires === null || Number(text(expires)) <= now) abandoned.push(id);
-      else await this.#later(keys, id, now);
+      else owned.push(id);
     }
+    if (owned.length > 0) await this.#later(keys, owned, now);
     return { removed, abandoned };
   }
 
-  /** An interrupted task whose turn is alive is looked at again later: many of them must not stand before those that can go. */
-  async #later(keys: ShardKeys, id: string, now: number): Promise<void> {
+  /** Interrupted tasks whose turns are alive are looked at again later: many of them must not stand before those that can go. */
+  async #later(keys: ShardKeys, ids: readonly string[], now: number): Promise<void> {
     const { connections } = this.#context;
-    await this.#context.retry(keys.shard, () => connections.call(keys.shard, "ZADD", keys.end, "XX", now + LATER_MS, id));
+    const rows = ids.flatMap((id) => [now + LATER_MS, id]);
+    // GT: one that has ended meanwhile keeps its whole time.
+    await this.#context.retry(keys.shard, () => connections.call(keys.shard, "ZADD", keys.end, "XX", "GT", ...rows));
   }
 
-  async #remove(keys: ShardKeys, id: string, pointer: string, rows: string): Promise<number> {
+  async #remove(keys: ShardKeys, id: string, pointer: string, row: string): Promise<number> {
     const { connections } = this.#context;
-    const meta = await this.#log.meta(id);
+    const [meta, members] = await Promise.all([
+      this.#log.meta(id),
+      this.#context.retry(keys.shard, () => connections.call(keys.shard, "SMEMBERS", keys.followUps(id))),
+    ]);
+    const followUps = list(members).map(text);
     const names = [keys.task(id), keys.log(id), keys.leases, keys.ready, keys.end];
     for (const state of [undefined, meta?.state ?? 0]) {
       for (const contextId of [undefined, meta?.contextId ?? ""]) {
@@ -99,9 +107,9 @@ export class Sweeper {
       }
     }
     const parts = partKeys(keys, id, parsePointer(pointer));
-    const repeats = rows === "" ? [] : rows.split(" ").map((key) => keys.repeat(key));
-    names.push(...parts, ...repeats);
-    const args = [id, pointer, rows, parts.length];
+    const repeats = [...(row === "" ? [] : [row]), ...followUps].map((key) => keys.repeat(key));
+    names.push(keys.followUps(id), ...parts, ...repeats);
+    const args = [id, pointer, row, parts.length, followUps.length];
     const removed = Number(await this.#context.retry(keys.shard, () => connections.write(keys.shard, SCRIPTS.remove, names, args)));
     if (removed > 0) this.#context.forget(id);
     return removed;

@@ -21,6 +21,12 @@ const WINDOWS_BYTES = 32 * 1024 * 1024;
 /** Wait between two attempts to fetch while Redis is away. */
 const RETRY_MS = 250;
 
+/** When quiet tasks are asked for. */
+interface ProbeTimes {
+  readonly quietMs: number;
+  readonly probeMs: number;
+}
+
 /** A feed in use. */
 interface Attached {
   readonly feed: Feed;
@@ -40,14 +46,16 @@ export class Tailer {
   readonly #log: TaskLog;
   // The order is that in which they were heard of.
   readonly #feeds = new Map<string, Attached>();
+  readonly #quietMs: number;
   readonly #probing: NodeJS.Timeout;
   #bytes = 0;
   #closed = false;
 
-  constructor(context: RedisContext, log: TaskLog) {
+  constructor(context: RedisContext, log: TaskLog, { quietMs, probeMs }: ProbeTimes = { quietMs: QUIET_MS, probeMs: PROBE_MS }) {
     this.#context = context;
     this.#log = log;
-    this.#probing = setInterval(() => this.#probe(), PROBE_MS);
+    this.#quietMs = quietMs;
+    this.#probing = setInterval(() => this.#probe(), probeMs);
     this.#probing.unref();
   }
 
@@ -260,7 +268,7 @@ export class Tailer {
   /** Asks for the end of tasks that were quiet: a lost last message would otherwise never be noticed. */
   #probe(): void {
     const now = performance.now();
-    const quiet = [...this.#feeds.values()].filter(({ feed }) => !feed.sealed && now - feed.heard > QUIET_MS);
+    const quiet = [...this.#feeds.values()].filter(({ feed }) => !feed.sealed && now - feed.heard > this.#quietMs);
     const byShard = Map.groupBy(quiet, ({ feed }) => feed.shard);
     for (const [shard, attached] of byShard) {
       for (let at = 0; at < attached.length; at += PROBE_LIMIT) void this.#probeShard(shard, attached.slice(at, at + PROBE_LIMIT));

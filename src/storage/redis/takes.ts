@@ -57,8 +57,8 @@ export class Takes {
   async take(request: LeaseRequest, limit: number): Promise<Taken[]> {
     const take: Take = { request, taken: [], failures: [] };
     await this.#recall(take);
-    // What was given before is the answer, the first time and every other.
-    let full = take.taken.some(({ lease }) => lease.token === request.token);
+    // What was given before is the answer, the first time and every other. What earlier ones were given may be more than is asked for.
+    let full = take.taken.length >= limit || take.taken.some(({ lease }) => lease.token === request.token);
     while (!full) {
       const wanted = limit - take.taken.length;
       const shards = [...this.#waiting];

@@ -1,18 +1,18 @@
 -- A command of a caller, with the event that it brings about where nobody who owns the task would.
--- KEYS  1 task, 2 log, 3 leases, 4 ready, 5 end, 6 dedupe row (the task's key where there is none), 7-12 index (see reindex) where an
---       event comes along
+-- KEYS  1 task, 2 log, 3 leases, 4 ready, 5 end, 6 dedupe row (the task's key where there is none), 7 dedupe keys of its follow-ups,
+--       8-13 index (see reindex) where an event comes along
 -- ARGV  1 id, 2 what (message or cancel), 3 mark, 4 bytes, 5 repeat mode, 6 window ms, 7 dedupe key, 8 offset and 9 mark of the caller's
 --       position, 10 token, 11 replica, 12 lease ms, 13 publish command, 14 events channel, 15 publish command of hints, 16 wake channel,
 --       17 inbox channels' common beginning, 18 mark of the event ('' for none), 19 its bytes, 20 new state, 21 its kind, 22 status time,
 --       23 head, 24 history length, 25 index row, 26 the state that the index keys were named after, 27 retention of the new kind
 -- Reply OK offset owned epoch token ('' without lease) | REPEAT offset | NOT_FOUND | SEALED | STALE | RETRY state
 local REMEMBERED = 64 * 8
-local task = redis.call('HMGET', KEYS[1], 'kd', 'ep', 'tk', 'rp', 'nx', 'mk', 'lc', 'ts', 'gn', 'by', 'st', 'ix', 'at', 'dk', 'am',
+local task = redis.call('HMGET', KEYS[1], 'kd', 'ep', 'tk', 'rp', 'nx', 'mk', 'lc', 'ts', 'gn', 'by', 'st', 'ix', 'at', 'am',
   'am:' .. ARGV[3])
 local kind, epoch, last, mark = task[1], tonumber(task[2]), tonumber(task[5]), task[6]
 if not kind then return { 'NOT_FOUND' } end
-if task[16] then
-  local offset, owned, at, token = string.match(task[16], '(%S+) (%S+) (%S+) (%S*)')
+if task[15] then
+  local offset, owned, at, token = string.match(task[15], '(%S+) (%S+) (%S+) (%S*)')
   return { 'OK', offset, owned, at, token }
 end
 local now = clock()
@@ -72,7 +72,7 @@ redis.call('HSET', KEYS[1], 'nx', offset, 'mk', mark, 'gn', generation, 'by', to
 if not message then redis.call('HSET', KEYS[1], 'cr', command) end
 if changes then
   redis.call('HSET', KEYS[1], 'st', ARGV[20], 'kd', ARGV[21], 'ts', ARGV[22], 'hd', ARGV[23], 'hl', ARGV[24], 'ix', ARGV[25])
-  reindex(7, task[12], ARGV[25])
+  reindex(8, task[12], ARGV[25])
   if ARGV[21] == 't' then
     redis.call('HSET', KEYS[1], 'tk', '', 'rp', '')
     redis.call('ZREM', KEYS[3], id)
@@ -84,10 +84,10 @@ if changes then
 end
 if ARGV[5] ~= '' then
   redis.call('SET', KEYS[6], id .. ' ' .. offset .. ' ' .. string.format('%.0f', now))
-  redis.call('HSET', KEYS[1], 'dk', task[14] and task[14] .. ' ' .. ARGV[7] or ARGV[7])
+  redis.call('SADD', KEYS[7], ARGV[7])
 end
 -- The answer, for the repeat of this attempt; of many, the latest.
-local marks = (task[15] or '') .. ARGV[3]
+local marks = (task[14] or '') .. ARGV[3]
 if #marks > REMEMBERED then
   redis.call('HDEL', KEYS[1], 'am:' .. string.sub(marks, 1, 8))
   marks = string.sub(marks, 9)
