@@ -13,7 +13,7 @@ export interface Row {
   run(context: RowContext): Promise<Readonly<Record<string, Sample>>>;
 }
 
-export interface Metric {
+interface Metric {
   readonly key: string;
   readonly title: string;
   readonly unit: string;

@@ -9,7 +9,7 @@ export interface StoreRow {
   run(context: StoreContext): Promise<Readonly<Record<string, Pair>>>;
 }
 
-export interface StoreMetric {
+interface StoreMetric {
   readonly key: string;
   /** What is measured, and after `÷` what its baseline is. */
   readonly title: string;

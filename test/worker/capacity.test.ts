@@ -137,10 +137,10 @@ onEachStore(
   async (start) => {
     const begun = new Map<unknown, Gate>();
     const agent = agentOf(
-      async function* ({ message, next }) {
-        begun.get(textIn(message))?.open();
+      async function* (turn) {
+        begun.get(textIn(turn.message))?.open();
         yield inputRequired("and?");
-        await next();
+        await turn.next();
         yield completed();
       },
       { acceptsMessages: true },

@@ -4,9 +4,6 @@ import { type Scope, scopeKey } from "../../core/scope.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{10}([0-9a-f]{2})$/;
 
-/** Most shards: the shard of a task is the last byte of its id. */
-export const MAX_SHARDS = 256;
-
 /** The shard that an id names; undefined for what is no id of this store. */
 export function shardOf(taskId: string, shards: number): number | undefined {
   const match = UUID.exec(taskId);

@@ -53,7 +53,7 @@ export function unavailable(cause: unknown, outcome: "none" | "unknown"): TaskEr
 }
 
 /** The first word of an error reply; undefined where `error` is no reply at all. */
-export function replyCode(error: unknown): string | undefined {
+function replyCode(error: unknown): string | undefined {
   if (error instanceof RedisReplyError) return error.code;
   return error instanceof ReplyError ? firstWord((error as Error).message) : undefined;
 }
