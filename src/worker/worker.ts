@@ -111,9 +111,12 @@ export class Worker {
 
   /** Runs a lease that a create or a command gave to this replica. The turn begins after the caller's first frame is out. */
   adopt(start: LeaseStart): void {
+    const older = this.#tasks.get(start.lease.taskId);
+    // A take or a send that is repeated tells of its lease again. The store would let both write.
+    if (older !== undefined && older.lease.epoch === start.lease.epoch && older.lease.token === start.lease.token) return;
     const task = new LeasedTask(this.#init, start, (change) => this.#loaded(change));
     // An older lease of this replica on the same task is lost, and would not be renewed any more.
-    this.#tasks.get(start.lease.taskId)?.fence();
+    older?.fence();
     this.#tasks.set(start.lease.taskId, task);
     if (this.#early.delete(start.lease.taskId)) task.hint();
     const run = this.#work(task).finally(() => {
