@@ -27,7 +27,8 @@ import type {
   TailStep,
   TaskMeta,
 } from "../../core/storage.ts";
-import { taskNotFound } from "../../core/errors.ts";
+import { isAway, taskNotFound } from "../../core/errors.ts";
+import { untilAnswered } from "../../core/retrying.ts";
 import { uuidv7 } from "../../core/uuid.ts";
 import { Checkpoints } from "./checkpoints.ts";
 import { Claim } from "./claim.ts";
@@ -56,6 +57,9 @@ export interface RedisStorageFacts {
   /** Told of what an operator should know. */
   readonly warn: (message: string) => void;
 }
+
+/** How long a start waits for a Redis that is away for a moment. */
+const START_MS = 5000;
 
 /** Keeps every log in Redis. */
 export class RedisStorage implements Storage {
@@ -100,7 +104,7 @@ export class RedisStorage implements Storage {
       await checkRights(connections, new ShardKeys(options.prefix, 0));
     } catch (error) {
       await connections.close();
-      throw error;
+      throw isAway(error) ? new StoreSetupError("redis.url: this Redis takes no writes now", { cause: error }) : error;
     }
     return new RedisStorage(new RedisContext(options, connections, facts.warn), facts.agent);
   }
@@ -196,7 +200,13 @@ export class RedisStorage implements Storage {
 /** Throws StoreSetupError where the ACL user may not use a command that the store needs. */
 async function checkRights(connections: Connections, keys: ShardKeys): Promise<void> {
   const args = [connections.publishCommand, keys.wake];
-  const refused = list(await connections.write(0, SCRIPTS.probe, keys.probes, args)).map(text);
+  const deadline = performance.now() + START_MS;
+  // A slot may be moving, a master changing.
+  const reply = await untilAnswered(
+    () => connections.write(0, SCRIPTS.probe, keys.probes, args),
+    () => performance.now() > deadline,
+  );
+  const refused = list(reply).map(text);
   if (refused.length === 0) return;
   const grants = refused.map((name) => `+${name}`).join(" ");
   throw new StoreSetupError(`redis.url: the ACL user may not use all commands that the store needs; grant ${grants}`);
