@@ -16,7 +16,7 @@ let moves = 0;
 let moving: Promise<void>;
 
 before(async () => {
-  cluster = await redisCluster();
+  cluster = await redisCluster({ nodeTimeoutMs: 10_000 });
   moving = keepMoving();
 });
 
