@@ -61,7 +61,8 @@ export class Takes {
     let full = take.taken.length >= limit || take.taken.some(({ lease }) => lease.token === request.token);
     while (!full) {
       const wanted = limit - take.taken.length;
-      const shards = [...this.#waiting];
+      // A shard that has not said what this request holds there gives it no more: it would tell of both together.
+      const shards = [...this.#waiting].filter(([shard]) => this.#unanswered.get(request.token)?.shards.has(shard) !== true);
       const found = await Promise.all(shards.map(([shard, said]) => this.#left(take, shard, [], () => this.#find(shard, said, wanted))));
       const oldest = found
         .flat()
@@ -94,7 +95,9 @@ export class Takes {
       asked.map(async ({ shard, request }) => {
         const given = await this.#left(take, shard, undefined, () => this.#given(shard, request));
         if (given !== undefined) take.taken.push(...given);
-        else this.#noteUnanswered(request, shard, request !== take.request);
+        // Where this request was given nothing yet, there is nothing to learn of.
+        else if (request !== take.request || own?.shards.has(shard) === true)
+          this.#noteUnanswered(request, shard, request !== take.request);
       }),
     );
   }
