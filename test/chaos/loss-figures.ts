@@ -49,12 +49,18 @@ function gone(histories: readonly Logs[], logOf: LogOf): Omit<LossFigures, "behi
     const had = new Map(histories.flatMap((logs) => logs.get(taskId) ?? []).map((entry) => [formatPosition(entry), entry]));
     const lost = [...had.values()].filter((entry) => !stands(log, entry));
     if (lost.length === 0) continue;
-    const lostContents = new Set(lost.map(contentOf));
-    const contents = new Set(log.map(contentOf));
-    const written = [...lostContents].filter((content) => contents.has(content));
-    counts.anew += written.length;
-    for (const content of lostContents) if (!contents.has(content)) counts[content.startsWith("event") ? "event" : "command"] += 1;
-    if (written.length < lostContents.size) tasks.add(taskId);
+    const stand = countsOf(log);
+    const needed = histories.map((logs) => countsOf(logs.get(taskId) ?? []));
+    let whole = true;
+    for (const content of new Set(lost.map(contentOf))) {
+      // One history may say the same thing twice.
+      const need = Math.max(...needed.map((counted) => counted.get(content) ?? 0));
+      const missing = need - (stand.get(content) ?? 0);
+      if (missing <= 0) counts.anew += 1;
+      else counts[content.startsWith("event") ? "event" : "command"] += missing;
+      whole &&= missing <= 0;
+    }
+    if (!whole) tasks.add(taskId);
     if (log.length === 0) wholeTasks.add(taskId);
   }
   return { anew: counts.anew, events: counts.event, commands: counts.command, tasks: tasks.size, wholeTasks: wholeTasks.size };
@@ -62,6 +68,13 @@ function gone(histories: readonly Logs[], logOf: LogOf): Omit<LossFigures, "behi
 
 function stands(log: readonly Entry[], { offset, mark }: Entry): boolean {
   return log[offset - 1]?.mark === mark;
+}
+
+/** How often each content occurs. */
+function countsOf(entries: readonly Entry[]): Map<string, number> {
+  const counted = new Map<string, number>();
+  for (const entry of entries) counted.set(contentOf(entry), (counted.get(contentOf(entry)) ?? 0) + 1);
+  return counted;
 }
 
 function contentOf({ kind, bytes }: Entry): string {

@@ -41,7 +41,7 @@ suite("durability: replicated", () => {
   test("many writers share one WAIT", async () => {
     await using master = await redisServer({ args: ["--repl-diskless-sync-delay", "0"] });
     await using _replica = await replicaOf(master);
-    await using opened = await openConnections(master.url, { durability: "replicated" });
+    await using opened = await openConnections(master.url, { durability: "replicated", commandTimeoutMs: 3000 });
     const { connections } = opened;
     await master.call("CONFIG", "RESETSTAT");
     await Promise.all(
@@ -58,7 +58,7 @@ suite("durability: replicated", () => {
 
   test("commands do not wait behind a WAIT", async () => {
     await using master = await redisServer({ args: ["--repl-diskless-sync-delay", "0"] });
-    await using opened = await openConnections(master.url, { durability: "replicated" });
+    await using opened = await openConnections(master.url, { durability: "replicated", commandTimeoutMs: 3000 });
     const { connections } = opened;
     await connections.write(0, SET, [KEY], ["x"]);
     const waiting = assert.rejects(connections.confirmed(0), away("unknown"));
@@ -74,7 +74,7 @@ suite("durability: replicated", () => {
     await using master = await redisServer({ args: ["--repl-diskless-sync-delay", "0"] });
     await using _replica = await replicaOf(master);
     await using proxy = await TcpProxy.open(master);
-    await using opened = await openConnections(proxy.url, { durability: "replicated" });
+    await using opened = await openConnections(proxy.url, { durability: "replicated", commandTimeoutMs: 3000 });
     const { connections } = opened;
     const epoch = connections.writerEpoch(0);
     assert(epoch !== undefined);
@@ -92,7 +92,7 @@ suite("durability: replicated", () => {
   test("a WAIT whose connection is lost rejects with an unknown outcome", async () => {
     await using master = await redisServer({ args: ["--repl-diskless-sync-delay", "0"] });
     await using proxy = await TcpProxy.open(master);
-    await using opened = await openConnections(proxy.url, { durability: "replicated" });
+    await using opened = await openConnections(proxy.url, { durability: "replicated", commandTimeoutMs: 3000 });
     await opened.connections.write(0, SET, [KEY], ["x"]);
     const waiting = Promise.all([
       assert.rejects(opened.connections.confirmed(0), away("unknown")),
@@ -107,7 +107,7 @@ suite("durability: replicated", () => {
 
 test("with fsync a server that no longer fsyncs before it answers is not used again", async () => {
   await using server = await redisServer({ appendonly: "always" });
-  await using opened = await openConnections(server.url, { durability: "fsync" });
+  await using opened = await openConnections(server.url, { durability: "fsync", commandTimeoutMs: 3000 });
   await opened.connections.write(0, SET, [KEY], ["x"]);
   await server.kill();
   await server.start();
