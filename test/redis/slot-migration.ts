@@ -1,8 +1,11 @@
 /** Moves a slot of a live Redis Cluster from one master to another. */
 import { setTimeout as delay } from "node:timers/promises";
+import { ownerPort } from "./cluster-view.ts";
 import type { RedisServer } from "./redis-server.ts";
+import { until } from "./until.ts";
 
 const MIGRATE_TIMEOUT_MS = 5000;
+const AGREE_MS = 10_000;
 
 export interface MoveSlotOptions {
   /** A pause before the first key moves and after every batch, in which the slot is on two nodes. Default: 0. */
@@ -29,10 +32,15 @@ export async function moveSlot(move: SlotMove): Promise<void> {
   if (pauseMs > 0) await delay(pauseMs);
   while (await moveBatch(move)) if (pauseMs > 0) await delay(pauseMs);
   // The new owner first: were the old one told first, it would send clients to a node that does not know of its luck.
-  await to.call("CLUSTER", "SETSLOT", slot, "NODE", toId ?? "");
-  await from.call("CLUSTER", "SETSLOT", slot, "NODE", toId ?? "");
-  const others = masters.filter((node) => node !== from && node !== to);
-  await Promise.all(others.map(async (node) => node.call("CLUSTER", "SETSLOT", slot, "NODE", toId ?? "")));
+  const told = [to, from, ...masters.filter((node) => node !== from && node !== to)];
+  for (const node of told) await node.call("CLUSTER", "SETSLOT", slot, "NODE", toId ?? "");
+  // A message of the old owner that was on its way may undo what a node was told.
+  await until(`the masters know of the new owner of slot ${slot}`, AGREE_MS, async () => {
+    const owners = await Promise.all(told.map(async (node) => ownerPort(node, slot)));
+    const wrong = told.filter((_, index) => owners[index] !== to.port);
+    for (const node of wrong) await node.call("CLUSTER", "SETSLOT", slot, "NODE", toId ?? "");
+    return wrong.length === 0;
+  });
 }
 
 async function moveBatch({ slot, from, to, password, batch = 10 }: SlotMove): Promise<boolean> {
