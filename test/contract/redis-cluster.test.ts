@@ -32,7 +32,7 @@ storageContract(
 );
 
 test("the slot has moved while the suite ran", () => {
-  assert.ok(moves > 10, `${moves} moves`);
+  assert.ok(moves >= 3, `${moves} moves`);
 });
 
 async function keepMoving(): Promise<void> {

@@ -10,6 +10,8 @@ export interface NodeLine {
   readonly flags: readonly string[];
   /** Of a replica, its master's id; else "-". */
   readonly masterId: string;
+  /** Of two masters that claim a slot, the one with the higher epoch has it. */
+  readonly epoch: number;
   /** The ranges of its slots, both ends included. */
   readonly slots: readonly (readonly [first: number, last: number])[];
 }
@@ -21,7 +23,7 @@ export async function nodeLines(node: RedisServer): Promise<NodeLine[]> {
 }
 
 function parseLine(line: string): NodeLine {
-  const [id = "", address = "", flags = "", masterId = "", , , , , ...ranges] = line.split(" ");
+  const [id = "", address = "", flags = "", masterId = "", , , epoch, , ...ranges] = line.split(" ");
   const port = Number(/:(\d+)@/.exec(address)?.[1]);
   // What stands in brackets is a migration under way.
   const slots = ranges
@@ -30,7 +32,7 @@ function parseLine(line: string): NodeLine {
       const [first = Number.NaN, last = first] = range.split("-").map(Number);
       return [first, last] as const;
     });
-  return { id, port, flags: flags.split(","), masterId, slots };
+  return { id, port, flags: flags.split(","), masterId, epoch: Number(epoch), slots };
 }
 
 /** The port of the master that this node takes for the owner of the slot. */
@@ -44,4 +46,19 @@ export async function isOnline(node: RedisServer): Promise<boolean> {
   const state = String(await node.call("CLUSTER", "INFO"));
   const replication = String(await node.call("INFO", "replication"));
   return state.includes("cluster_state:ok") && (replication.includes("role:master") || replication.includes("master_link_status:up"));
+}
+
+/** Whether these masters think the same of each other's epochs: until then a new epoch may be no higher than one that exists. */
+export async function epochsAgree(masters: readonly RedisServer[]): Promise<boolean> {
+  const views = await Promise.all(masters.map(nodeLines));
+  const ports = new Set(masters.map(({ port }) => port));
+  const said = views.map((lines) =>
+    lines
+      .filter(({ port }) => ports.has(port))
+      .map(({ id, epoch }) => `${id} ${epoch}`)
+      .toSorted()
+      .join(),
+  );
+  const epochs = new Set((views[0] ?? []).filter(({ port }) => ports.has(port)).map(({ epoch }) => epoch));
+  return new Set(said).size === 1 && epochs.size === masters.length;
 }

@@ -1,6 +1,6 @@
 /** A real Redis Cluster of the test's own. */
 import { Cluster, type ClusterOptions } from "ioredis";
-import { isOnline, nodeLines, ownerPort, SLOTS } from "./cluster-view.ts";
+import { epochsAgree, isOnline, nodeLines, ownerPort, SLOTS } from "./cluster-view.ts";
 import { freePort } from "./free-port.ts";
 import { type RedisServer, redisServer } from "./redis-server.ts";
 import { moveSlot, type MoveSlotOptions } from "./slot-migration.ts";
@@ -77,6 +77,7 @@ async function join(nodes: readonly RedisServer[], masters: number): Promise<voi
       await until("replica knows its master", FORM_MS, async () => (await replica.call("CLUSTER", "REPLICATE", master)) === "OK");
     }),
   );
+  await until("masters know each other's epochs", FORM_MS, async () => epochsAgree(nodes.slice(0, masters)));
   await Promise.all(
     nodes.map(async (node) =>
       until("cluster is formed", FORM_MS, async () => {

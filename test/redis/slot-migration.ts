@@ -1,6 +1,6 @@
 /** Moves a slot of a live Redis Cluster from one master to another. */
 import { setTimeout as delay } from "node:timers/promises";
-import { ownerPort } from "./cluster-view.ts";
+import { epochsAgree, ownerPort } from "./cluster-view.ts";
 import type { RedisServer } from "./redis-server.ts";
 import { until } from "./until.ts";
 
@@ -39,7 +39,7 @@ export async function moveSlot(move: SlotMove): Promise<void> {
     const owners = await Promise.all(told.map(async (node) => ownerPort(node, slot)));
     const wrong = told.filter((_, index) => owners[index] !== to.port);
     for (const node of wrong) await node.call("CLUSTER", "SETSLOT", slot, "NODE", toId ?? "");
-    return wrong.length === 0;
+    return wrong.length === 0 && (await epochsAgree(masters));
   });
 }
 
