@@ -5,6 +5,8 @@ import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { ensureRedisServer } from "./redis/install-redis.ts";
 
+const RUN_MS = 45 * 60_000;
+
 try {
   ensureRedisServer();
 } catch (error) {
@@ -15,7 +17,17 @@ const named = process.argv.slice(2);
 const files = named.length > 0 ? named : globSync("test/**/*.test.ts").toSorted();
 let passed = 0;
 let failed = 0;
-const events = run({ files, concurrency: Math.max(2, availableParallelism()), timeout: 300_000 });
+const events = run({
+  files,
+  concurrency: Math.max(2, availableParallelism()),
+  timeout: 300_000,
+  execArgv: ["--import", new URL("exit-guard.ts", import.meta.url).href],
+});
+// Whatever may hang, the run ends and says so.
+setTimeout(() => {
+  process.stderr.write(`Not done after ${RUN_MS / 60_000} minutes\n`);
+  process.exit(1);
+}, RUN_MS).unref();
 events.on("test:pass", ({ details, skip, todo }) => {
   if (details.type !== "suite" && skip === undefined && todo === undefined) passed += 1;
 });
@@ -25,5 +37,5 @@ events.on("test:fail", ({ details }) => {
 events.compose(new spec()).pipe(process.stdout);
 events.once("end", () => {
   process.exitCode = failed > 0 || passed === 0 ? 1 : 0;
-  process.on("exit", () => process.stdout.write(`\n${passed} passed, ${failed} failed\n`));
 });
+process.on("exit", () => process.stdout.write(`\n${passed} passed, ${failed} failed\n`));

@@ -28,7 +28,7 @@ export interface RedisStore extends ChaosStore {
 const AWAY_MS: readonly [number, number] = [100, 2500];
 /** How long one stands still. */
 const STILL_MS: readonly [number, number] = [500, 2500];
-const SWITCH_MS = 20_000;
+const SWITCH_MS = 60_000;
 /** The fault that loses what was stored. */
 export const LAGGING = "lagging replica promoted";
 

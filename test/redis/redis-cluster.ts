@@ -7,8 +7,8 @@ import { moveSlot, type MoveSlotOptions } from "./slot-migration.ts";
 import { endAll, startAll } from "./start-all.ts";
 import { until } from "./until.ts";
 
-const FORM_MS = 20_000;
-const SETTLE_MS = 20_000;
+const FORM_MS = 60_000;
+const SETTLE_MS = 60_000;
 
 export interface RedisClusterOptions {
   /** Default: 3, the fewest that can agree on a failover. */

@@ -8,7 +8,7 @@ import { findRedisServer } from "./find-redis.ts";
 import { freePort } from "./free-port.ts";
 import { isReady } from "./is-ready.ts";
 
-const START_MS = 15_000;
+const START_MS = 30_000;
 const PROBE_EVERY_MS = 5;
 
 export interface RedisServerOptions {

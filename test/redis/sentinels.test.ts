@@ -15,6 +15,7 @@ test("sentinels name another master when it is killed, and make it a replica whe
   assert.match(set.url, /^redis\+sentinel:\/\/:se%22cret@127\.0\.0\.1:\d+,127\.0\.0\.1:\d+,127\.0\.0\.1:\d+\/mymaster$/);
   const sentinels = set.sentinels.map(({ port }) => ({ host: "127.0.0.1", port }));
   const client = new Redis({ sentinels, name: MASTER_NAME, password: 'se"cret' });
+  using _ = { [Symbol.dispose]: () => client.disconnect() };
   // It loses its connection on purpose here.
   client.on("error", () => undefined);
   await client.set("kept", "yes");
@@ -28,7 +29,6 @@ test("sentinels name another master when it is killed, and make it a replica whe
   lap("restart");
   assert.match(String(await old.call("INFO", "replication")), /role:slave/);
   assert.equal(await old.call("GET", "kept"), "yes");
-  client.disconnect();
 });
 
 test("a second failover finds the restarted server ready to take over", async () => {

@@ -8,8 +8,9 @@ import { until } from "./until.ts";
 /** The name under which the sentinels watch the master. */
 export const MASTER_NAME = "mymaster";
 
-const READY_MS = 20_000;
-const FAILOVER_MS = 30_000;
+const READY_MS = 60_000;
+/** A sentinel whose machine stood still for two seconds does nothing for thirty (TILT), and that may come twice. */
+const FAILOVER_MS = 90_000;
 
 export interface RedisSentinelsOptions {
   /** Default: 3; a majority of them agrees on a failover. */

@@ -5,7 +5,7 @@ import type { RedisServer } from "./redis-server.ts";
 import { until } from "./until.ts";
 
 const MIGRATE_TIMEOUT_MS = 5000;
-const AGREE_MS = 10_000;
+const AGREE_MS = 60_000;
 
 export interface MoveSlotOptions {
   /** A pause before the first key moves and after every batch, in which the slot is on two nodes. Default: 0. */

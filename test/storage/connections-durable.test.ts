@@ -111,10 +111,10 @@ test("with fsync a server that no longer fsyncs before it answers is not used ag
   await opened.connections.write(0, SET, [KEY], ["x"]);
   await server.kill();
   await server.start();
-  await until("back", 5000, async () => opened.connections.available());
+  await until("back", 20_000, async () => opened.connections.available());
   assert.deepEqual(await opened.connections.call(0, "GET", KEY), Buffer.from("x"));
   await server.kill();
   await using _weaker = await redisServer({ port: server.port, args: ["--appendonly", "yes", "--appendfsync", "everysec"] });
-  await until("warned", 5000, async () => opened.warnings.some((warning) => warning.includes("appendfsync")));
+  await until("warned", 20_000, async () => opened.warnings.some((warning) => warning.includes("appendfsync")));
   await assert.rejects(opened.connections.write(0, SET, [KEY], ["y"]), away("none"));
 });

@@ -84,5 +84,5 @@ test("with durability replicated a write is confirmed by the replica, and not co
   await back;
   await connections.write(2, SET, [KEY], ["y"]);
   await assert.rejects(connections.confirmed(2), { reason: "STORE_UNAVAILABLE" });
-  await until("the value stands", 1000, async () => String(await replica.call("GET", KEY)) === "y");
+  await until("the value stands", 20_000, async () => String(await replica.call("GET", KEY)) === "y");
 });

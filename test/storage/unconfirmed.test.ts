@@ -51,7 +51,7 @@ class Bed implements AsyncDisposable {
     this.#replica.pause();
     const written = write();
     written.catch(() => undefined);
-    await until("it is written", 5000, async () => Number((await this.server.call("XLEN", keysOf(grows).log(grows))) as Reply) > length);
+    await until("it is written", 20_000, async () => Number((await this.server.call("XLEN", keysOf(grows).log(grows))) as Reply) > length);
     if (!keeps) await before.restore();
     this.#proxy.cut();
     this.#replica.resume();
