@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Message, Role, type Part, TaskState } from "@a2a-js/sdk";
 import { AgentEvent, type AgentExecutor, type ExecutionEventBus, type RequestContext } from "@a2a-js/sdk/server";
-import { pacer, parseScript, updateText } from "./agent-words.ts";
+import { pacer, parseScript, updateText } from "../examples/conformance-agent/bench-script.ts";
 
 const ARTIFACT_ID = "bench";
 

@@ -1,13 +1,13 @@
 /** Our server with the bench agent, on the Redis whose URL is its argument, else on memory. */
 import { serve } from "../src/index.ts";
-import { agent } from "./bench-agent.ts";
+import { benchAgent } from "../examples/conformance-agent/bench-agent.ts";
 import { ready } from "./server-process.ts";
 
 const HOST = "127.0.0.1";
 
 // Room for as many tasks at once as the rows hold.
 const { ports } = await serve({
-  agent,
+  agent: benchAgent,
   host: HOST,
   httpPort: 0,
   grpcPort: 0,

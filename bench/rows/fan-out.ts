@@ -1,5 +1,5 @@
 /** Many streams on one task. */
-import { madeAt } from "../agent-words.ts";
+import { madeAt } from "../made-at.ts";
 import type { Driver } from "../drivers/driver.ts";
 import { beginTask, completeWith, FRAMES_AROUND, subscribeMany } from "./task-stream.ts";
 import { type Measured, type Row, type RowContext, sample } from "./row.ts";

@@ -4,7 +4,7 @@ import { toBinary } from "@bufbuild/protobuf";
 import { Redis } from "ioredis";
 import { StreamResponseSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { LogWriter } from "../../src/worker/log-writer.ts";
-import { pacer, updateText } from "../agent-words.ts";
+import { pacer, updateText } from "../../examples/conformance-agent/bench-script.ts";
 import { link } from "../ipc.ts";
 import { chunk } from "./chunk.ts";
 import { Replica } from "./replica.ts";

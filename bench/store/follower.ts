@@ -2,7 +2,7 @@
 import { Redis } from "ioredis";
 import { Follower } from "../../src/core/follow.ts";
 import { START } from "../../src/core/log-entry.ts";
-import { madeAt } from "../agent-words.ts";
+import { madeAt } from "../made-at.ts";
 import { startLoad } from "../processes.ts";
 import { Replica } from "./replica.ts";
 import { quantile, type StoreContext, type StoreRow } from "./store-row.ts";

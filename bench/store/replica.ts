@@ -20,7 +20,7 @@ import { RedisStorage } from "../../src/storage/redis/index.ts";
 import { LogWriter } from "../../src/worker/log-writer.ts";
 import { RecentEntries } from "../../src/worker/recent-entries.ts";
 import { Worker } from "../../src/worker/worker.ts";
-import { agent as benchAgent } from "../bench-agent.ts";
+import { benchAgent } from "../../examples/conformance-agent/bench-agent.ts";
 
 const SCOPE = { tenant: "", owner: ANONYMOUS };
 

@@ -1,8 +1,8 @@
-/** What both bench agents share: the `k=v` words that tell them what to do, and how they do it. */
+/** The `k=v` words that tell a bench agent what its task is to be like, and how it does that. */
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** What one task of the bench agent is to be like. */
-export interface Script {
+/** What one task of a bench agent is to be like. */
+export interface BenchScript {
   /** Updates between working and completed. Default 3. */
   readonly events: number;
   /** Bytes of text in each update. Default 100. */
@@ -19,18 +19,30 @@ export interface Script {
   readonly silent: number;
 }
 
-/** Reads a script from a message's text; words it does not know are ignored. */
-export function parseScript(text: string): Script {
+/** A word that cannot be read; the message names it. */
+export class BadScript extends Error {
+  override readonly name = "BadScript";
+}
+
+/** Largest number of a script: timers and strings take it. */
+const MAX = 2 ** 28;
+
+/** Reads a script from a message's text; words it does not know are ignored. Throws {@link BadScript}. */
+export function parseScript(text: string): BenchScript {
   const words = new Map(text.split(/\s+/u).map((word) => word.split("=", 2) as [string, string | undefined]));
   const number = (name: string, otherwise: number): number => {
-    const value = Number(words.get(name) ?? otherwise);
-    if (!Number.isInteger(value) || value < 0) throw new Error(`${name} is no whole number: ${words.get(name)}`);
-    return value;
+    const given = words.get(name);
+    if (given === undefined) return otherwise;
+    const value = /^\d+$/.test(given) ? Number(given) : Number.NaN;
+    if (value <= MAX) return value;
+    throw new BadScript(`${name} is a whole number of at most ${MAX}, not ${given.slice(0, 40)}`);
   };
+  const kind = words.get("kind") ?? "artifact";
+  if (kind !== "artifact" && kind !== "status") throw new BadScript(`kind is artifact or status, not ${kind.slice(0, 40)}`);
   return {
     events: number("events", 3),
     bytes: number("bytes", 100),
-    kind: words.get("kind") === "status" ? "status" : "artifact",
+    kind,
     delay: number("delay", 0),
     start: number("start", 0),
     hold: number("hold", 0),
@@ -47,14 +59,7 @@ export function pacer(delay: number, signal: AbortSignal): () => Promise<void> {
   };
 }
 
-/** The text of one update: when it was made, by the clock that all processes of this host share, and padding. */
+/** The text of one update: when it was made, by the clock that all processes of this host share, and padding up to `bytes`. */
 export function updateText(bytes: number): string {
   return `t=${process.hrtime.bigint()} `.padEnd(bytes, "x");
-}
-
-/** When the update in this frame was made, in nanoseconds. */
-export function madeAt(frame: Buffer): bigint {
-  const found = /t=(\d+) /u.exec(frame.toString("latin1"))?.[1];
-  if (found === undefined) throw new Error("the frame has no time in it");
-  return BigInt(found);
 }
