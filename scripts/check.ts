@@ -11,7 +11,7 @@ const steps: readonly (readonly [name: string, command: string])[] = [
   ["unused code", "knip"],
   ["build", "npm run --silent build"],
   ["package", "publint --strict"],
-  ["package types", "attw --pack . --profile esm-only"],
+  ["package types", "attw --pack . --profile esm-only --exclude-entrypoints a2a.binpb"],
 ];
 
 for (const [name, command] of steps) {

@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { suite, test } from "node:test";
+import { createFileRegistry, fromBinary, getOption } from "@bufbuild/protobuf";
+import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { http } from "../../gen/google/api/annotations_pb.ts";
+import { A2AService } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+
+const root = new URL("../../", import.meta.url);
+
+suite("the descriptor set", () => {
+  const bytes = readFileSync(new URL("gen/a2a.binpb", root));
+  const set = fromBinary(FileDescriptorSetSchema, bytes);
+
+  test("is what the compiler makes of proto/", () => {
+    const args = ["build", "--path", "proto/lf", "--as-file-descriptor-set", "-o", "-#format=binpb"];
+    const built = execFileSync("buf", args, { cwd: root, maxBuffer: 16 * 1024 * 1024 });
+    assert.ok(built.equals(bytes), "npm run generate");
+  });
+
+  test("stands alone: each file comes after the files that it imports", () => {
+    const seen = new Set<string>();
+    for (const { name, dependency } of set.file) {
+      for (const needed of dependency) assert.ok(seen.has(needed), `${name} needs ${needed}`);
+      seen.add(name);
+    }
+  });
+
+  test("holds the service with its HTTP rules and its comments", () => {
+    const service = createFileRegistry(set).getService(A2AService.typeName) ?? assert.fail("no service");
+    assert.deepEqual(
+      service.methods.map((method) => [method.name, getOption(method, http)]),
+      A2AService.methods.map((method) => [method.name, getOption(method, http)]),
+    );
+    const comments = service.file.proto.sourceCodeInfo?.location.filter(({ leadingComments }) => leadingComments !== "") ?? [];
+    assert.ok(comments.length > service.methods.length);
+  });
+
+  test("is exported by the package, beside the code that reads it", () => {
+    const { exports, files } = JSON.parse(readFileSync(new URL("package.json", root), "utf8")) as {
+      exports: Record<string, unknown>;
+      files: string[];
+    };
+    assert.equal(exports["./a2a.binpb"], "./dist/gen/a2a.binpb");
+    assert.ok(files.includes("dist"));
+  });
+});
