@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { suite, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { createFileRegistry, fromBinary, getOption } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { http } from "../../gen/google/api/annotations_pb.ts";
@@ -15,7 +16,7 @@ suite("the descriptor set", () => {
 
   test("is what the compiler makes of proto/", () => {
     const args = ["build", "--path", "proto/lf", "--as-file-descriptor-set", "-o", "-#format=binpb"];
-    const built = execFileSync("buf", args, { cwd: root, maxBuffer: 16 * 1024 * 1024 });
+    const built = execFileSync(fileURLToPath(new URL("node_modules/.bin/buf", root)), args, { cwd: root, maxBuffer: 16 * 1024 * 1024 });
     assert.ok(built.equals(bytes), "npm run generate");
   });
 
