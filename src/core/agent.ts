@@ -47,6 +47,8 @@ export interface Turn {
   readonly metadata: JsonObject | undefined;
   /** Media types the caller takes; empty means any (R-020). */
   readonly acceptedOutputModes: readonly string[];
+  /** URIs of the card's extensions that the call activated with `A2A-Extensions`, in the card's order (R-213). */
+  readonly extensions: readonly string[];
   /**
    * The next message on this task, for a turn that stays alive across an interrupted state or says `acceptsMessages`.
    * Resolves to undefined when the turn is aborted or over.
@@ -62,6 +64,7 @@ export interface ReplyRequest {
   readonly tenant: string;
   readonly metadata: JsonObject | undefined;
   readonly acceptedOutputModes: readonly string[];
+  readonly extensions: readonly string[];
 }
 
 /** An agent. Only `card` and `run` are required. */

@@ -20,7 +20,7 @@ import { type Position, samePosition } from "../core/log-entry.ts";
 import { type Scope, scopeKey } from "../core/scope.ts";
 import type { Current } from "../core/snapshots.ts";
 import { isAtRest, isTerminal, stateAfter, stateOf } from "../core/task.ts";
-import { acceptedKey, principalOf, TASK_ID_HEADER } from "../rpc/call-facts.ts";
+import { acceptedKey, extensionsKey, principalOf, TASK_ID_HEADER } from "../rpc/call-facts.ts";
 import { lazyStream } from "../rpc/lazy-stream.ts";
 import { callEnded } from "./call-ended.ts";
 import { cancelTask } from "./cancel-task.ts";
@@ -115,7 +115,8 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
 
   async #send(request: SendMessageRequest, context: HandlerContext): Promise<Sent> {
     const scope = scopeOf(request.tenant, context);
-    const sent = await this.#sends.send({ request, scope, signal: context.signal, resume: resumeOf(context) });
+    const extensions = [...context.values.get(extensionsKey)];
+    const sent = await this.#sends.send({ request, scope, signal: context.signal, extensions, resume: resumeOf(context) });
     if (sent.is === "task") context.responseHeader.set(TASK_ID_HEADER, sent.first.task.id);
     if (sent.is === "resumed") context.responseHeader.set(TASK_ID_HEADER, sent.current.meta.id);
     return sent;

@@ -128,7 +128,7 @@ export class SendFlow {
   }
 
   /** Asks an agent that sometimes answers directly. Its answer is in no log (docs/agents.md, Direct replies). */
-  async #reply({ request, scope, signal }: Send, message: Message): Promise<Message | undefined> {
+  async #reply({ request, scope, signal, extensions }: Send, message: Message): Promise<Message | undefined> {
     const { agent, options } = this.#init;
     if (agent.reply === undefined) return undefined;
     const timeout = AbortSignal.timeout(options.replyTimeoutMs);
@@ -140,6 +140,7 @@ export class SendFlow {
       tenant: scope.tenant,
       metadata: request.metadata,
       acceptedOutputModes: request.configuration?.acceptedOutputModes ?? [],
+      extensions,
     });
     const answer = await untilAborted(asked, over, () => {
       if (timeout.aborted)

@@ -27,16 +27,19 @@ export interface Send {
   readonly request: SendMessageRequest;
   readonly scope: Scope;
   readonly signal: AbortSignal;
+  /** URIs of the extensions that the call activated. */
+  readonly extensions: readonly string[];
   /** Where its reader stood, if it comes back. */
   readonly resume?: Resume | undefined;
 }
 
 /** The entry of a message, with what a turn is told about its caller. */
-export function commandEntry(kind: "start" | "followUp", { request, scope }: Send, message: Message): NewEntry {
+export function commandEntry(kind: "start" | "followUp", { request, scope, extensions }: Send, message: Message): NewEntry {
   const command: Command = create(CommandSchema, {
     kind: { case: kind, value: message },
     caller: { principal: scope.owner, tenant: scope.tenant },
     acceptedOutputModes: request.configuration?.acceptedOutputModes ?? [],
+    extensions: [...extensions],
   });
   if (request.metadata !== undefined) command.metadata = request.metadata;
   return { kind: "command", mark: newMark(), bytes: toBinary(CommandSchema, command), content: command };

@@ -20,7 +20,7 @@ import { ANONYMOUS } from "../core/scope.ts";
 import { Snapshots } from "../core/snapshots.ts";
 import { isAtRest, stateAfter, stateOf } from "../core/task.ts";
 import { type Log, SILENT } from "../core/telemetry.ts";
-import { principalKey } from "../rpc/call-facts.ts";
+import { extensionsKey, principalKey } from "../rpc/call-facts.ts";
 import { resolveOptions, type ServerOptions, type ServerOptionsInput } from "../server/options.ts";
 import { A2AServiceImpl } from "../service/a2a-service.ts";
 import { publicCard } from "../service/agent-card.ts";
@@ -44,6 +44,8 @@ export interface CallInit {
   readonly metadata?: JsonObject;
   /** Media types that the caller takes. Default: any. */
   readonly acceptedOutputModes?: readonly string[];
+  /** URIs of the extensions that the call activates. Default: none. */
+  readonly extensions?: readonly string[];
   /** Messages of `history` in the first frame. Default: all. */
   readonly historyLength?: number;
 }
@@ -186,7 +188,7 @@ export class AgentHarness implements AsyncDisposable {
     return { token: newMark() + newMark(), replica };
   }
 
-  #context({ principal = ANONYMOUS }: CallInit, method: keyof typeof A2AService.method): HandlerContext {
+  #context({ principal = ANONYMOUS, extensions = [] }: CallInit, method: keyof typeof A2AService.method): HandlerContext {
     return createHandlerContext({
       service: A2AService,
       method: A2AService.method[method],
@@ -194,7 +196,7 @@ export class AgentHarness implements AsyncDisposable {
       requestMethod: "POST",
       url: `in-process:/${method}`,
       requestSignal: this.#calls.signal,
-      contextValues: createContextValues().set(principalKey, { name: principal }),
+      contextValues: createContextValues().set(principalKey, { name: principal }).set(extensionsKey, new Set(extensions)),
     });
   }
 }

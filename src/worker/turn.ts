@@ -213,7 +213,7 @@ export class TurnRun {
   #turn(): Turn {
     const { writer, input, attempt, resumed, next } = this.#init;
     const { signal } = this.#abort;
-    const { caller, metadata, acceptedOutputModes } = input.command;
+    const { caller, metadata, acceptedOutputModes, extensions } = input.command;
     const { id: taskId, contextId } = writer.fold.task;
     return {
       taskId,
@@ -232,6 +232,7 @@ export class TurnRun {
       tenant: caller?.tenant ?? "",
       metadata,
       acceptedOutputModes,
+      extensions,
       // What a turn has left waiting must not take a message from the next one.
       next: () => next(signal, () => this.#over),
     };

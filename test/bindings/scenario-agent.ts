@@ -81,9 +81,10 @@ export class ScenarioAgent implements Agent {
     return gate;
   }
 
-  async reply({ message }: ReplyRequest): Promise<MessageInitShape<typeof MessageSchema> | undefined> {
+  async reply({ message, extensions }: ReplyRequest): Promise<MessageInitShape<typeof MessageSchema> | undefined> {
     const [what, rest] = wordsOf(message);
     if (what === "reply") return { parts: [textPart(`re: ${rest}`)] };
+    if (what === "reply-extensions") return { parts: [textPart(`active: ${extensions.join(" ")}`)] };
     if (what === "reply-invalid") return { parts: [] };
     if (what === "reply-throw") throw new Error("a secret of the agent");
     if (what === "reply-never") return new Promise(() => undefined);
@@ -178,6 +179,10 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     if (!(await gate.pass(turn))) return;
     yield chunk("three", { append: true, lastChunk: true });
     yield completed("done");
+  },
+  /** Says which extensions the call has activated. */
+  async *extensions(turn) {
+    yield completed(`active: ${turn.extensions.join(" ")}`);
   },
   /** Status messages, for histories. */
   async *talk() {

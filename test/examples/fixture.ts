@@ -33,6 +33,7 @@ export function turnOf(message: Message, signal: AbortSignal = new AbortControll
     tenant: "",
     metadata: undefined,
     acceptedOutputModes: [],
+    extensions: [],
     next: () => Promise.resolve(undefined),
   };
 }

@@ -12,15 +12,16 @@ onEachStore("the task is SUBMITTED with the message in its history before the ag
     yield completed();
   });
   await using harness = await start(agent);
-  const handle = await harness.send("hello", { principal: "ann", metadata: { k: 1 }, acceptedOutputModes: ["text/plain"] });
+  const call = { principal: "ann", metadata: { k: 1 }, acceptedOutputModes: ["text/plain"], extensions: ["urn:x:v1"] };
+  const handle = await harness.send("hello", call);
   assert.equal(stateName(handle.first), "SUBMITTED");
   assert.deepEqual(history(handle.first), ["hello"]);
   assert.ok(handle.first.status?.timestamp !== undefined);
   assert.deepEqual(await read(handle.events), ["task SUBMITTED", "COMPLETED"]);
   assert.ok(seen !== undefined);
-  const { taskId, contextId, attempt, resumed, principal, tenant, metadata, acceptedOutputModes } = seen;
+  const { taskId, contextId, attempt, resumed, principal, tenant, metadata, acceptedOutputModes, extensions } = seen;
   assert.deepEqual(
-    { taskId, contextId, attempt, resumed, principal, tenant, metadata, acceptedOutputModes },
+    { taskId, contextId, attempt, resumed, principal, tenant, metadata, acceptedOutputModes, extensions },
     {
       taskId: handle.taskId,
       contextId: handle.contextId,
@@ -30,6 +31,7 @@ onEachStore("the task is SUBMITTED with the message in its history before the ag
       tenant: "",
       metadata: { k: 1 },
       acceptedOutputModes: ["text/plain"],
+      extensions: ["urn:x:v1"],
     },
   );
   assert.equal(textIn(seen.message), "hello");

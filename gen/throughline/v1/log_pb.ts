@@ -15,7 +15,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file throughline/v1/log.proto.
  */
 export const file_throughline_v1_log: GenFile = /*@__PURE__*/
-  fileDesc("Chh0aHJvdWdobGluZS92MS9sb2cucHJvdG8SDnRocm91Z2hsaW5lLnYxIisKBkNhbGxlchIRCglwcmluY2lwYWwYASABKAkSDgoGdGVuYW50GAIgASgJIvsBCgdDb21tYW5kEiMKBXN0YXJ0GAEgASgLMhIubGYuYTJhLnYxLk1lc3NhZ2VIABInCglmb2xsb3dfdXAYAiABKAsyEi5sZi5hMmEudjEuTWVzc2FnZUgAEigKBmNhbmNlbBgDIAEoCzIWLnRocm91Z2hsaW5lLnYxLkNhbmNlbEgAEiYKBmNhbGxlchgEIAEoCzIWLnRocm91Z2hsaW5lLnYxLkNhbGxlchIpCghtZXRhZGF0YRgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSHQoVYWNjZXB0ZWRfb3V0cHV0X21vZGVzGAYgAygJQgYKBGtpbmQiCAoGQ2FuY2VsIkkKDVBsYWNlZENvbW1hbmQSDgoGb2Zmc2V0GAEgASgNEigKB2NvbW1hbmQYAiABKAsyFy50aHJvdWdobGluZS52MS5Db21tYW5kIlwKCkNoZWNrcG9pbnQSHQoEdGFzaxgBIAEoCzIPLmxmLmEyYS52MS5UYXNrEi8KCGNvbW1hbmRzGAIgAygLMh0udGhyb3VnaGxpbmUudjEuUGxhY2VkQ29tbWFuZGIGcHJvdG8z", [file_google_protobuf_struct, file_lf_a2a_v1_a2a]);
+  fileDesc("Chh0aHJvdWdobGluZS92MS9sb2cucHJvdG8SDnRocm91Z2hsaW5lLnYxIisKBkNhbGxlchIRCglwcmluY2lwYWwYASABKAkSDgoGdGVuYW50GAIgASgJIo8CCgdDb21tYW5kEiMKBXN0YXJ0GAEgASgLMhIubGYuYTJhLnYxLk1lc3NhZ2VIABInCglmb2xsb3dfdXAYAiABKAsyEi5sZi5hMmEudjEuTWVzc2FnZUgAEigKBmNhbmNlbBgDIAEoCzIWLnRocm91Z2hsaW5lLnYxLkNhbmNlbEgAEiYKBmNhbGxlchgEIAEoCzIWLnRocm91Z2hsaW5lLnYxLkNhbGxlchIpCghtZXRhZGF0YRgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSHQoVYWNjZXB0ZWRfb3V0cHV0X21vZGVzGAYgAygJEhIKCmV4dGVuc2lvbnMYByADKAlCBgoEa2luZCIICgZDYW5jZWwiSQoNUGxhY2VkQ29tbWFuZBIOCgZvZmZzZXQYASABKA0SKAoHY29tbWFuZBgCIAEoCzIXLnRocm91Z2hsaW5lLnYxLkNvbW1hbmQiXAoKQ2hlY2twb2ludBIdCgR0YXNrGAEgASgLMg8ubGYuYTJhLnYxLlRhc2sSLwoIY29tbWFuZHMYAiADKAsyHS50aHJvdWdobGluZS52MS5QbGFjZWRDb21tYW5kYgZwcm90bzM", [file_google_protobuf_struct, file_lf_a2a_v1_a2a]);
 
 /**
  * Who called: what a turn is told about the caller.
@@ -102,6 +102,13 @@ export type Command = Message<"throughline.v1.Command"> & {
    * @generated from field: repeated string accepted_output_modes = 6;
    */
   acceptedOutputModes: string[];
+
+  /**
+   * URIs of the extensions that the call activated, of those that the card declares.
+   *
+   * @generated from field: repeated string extensions = 7;
+   */
+  extensions: string[];
 };
 
 /**

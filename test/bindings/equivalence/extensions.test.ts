@@ -54,6 +54,17 @@ suite("A2A-Extensions", () => {
     return undefined;
   });
 
+  everywhere("tells the agent what is active, and nothing else", bed, async (caller) => {
+    const headers = { "a2a-extensions": `urn:unknown, ${OPTIONAL}` };
+    const told = [];
+    for (const options of [{ headers }, {}]) {
+      for (const text of ["extensions", "reply-extensions"]) told.push((await caller.unary("SendMessage", send(text), options)).message);
+    }
+    const texts = told.map((message) => JSON.stringify(message).match(/active: [^"]*/)?.[0]);
+    assert.deepEqual(texts, [`active: ${OPTIONAL}`, `active: ${OPTIONAL}`, "active: ", "active: "]);
+    return told;
+  });
+
   everywhere("passes over what is unknown and echoes nothing then", bed, async (caller) => {
     for (const listed of ["urn:unknown", "", `${OPTIONAL}x`]) {
       const reply = await caller.unary("SendMessage", send("complete"), { headers: { "a2a-extensions": listed } });
