@@ -81,7 +81,8 @@ export function sendJson(
   // A body that was not read to its end would be taken for the next request.
   if (!request.complete) response.setHeader("connection", "close");
   response.writeHead(status, { "content-type": contentType, "content-length": Buffer.byteLength(json) });
-  if (!request.complete) linger(request, response, json);
+  if (request.method === "HEAD") response.end();
+  else if (!request.complete) linger(request, response, json);
   else if (json.length > LARGE_FRAME) void sendSlices(response, json, slow);
   else response.end(json);
 }

@@ -163,8 +163,9 @@ export class RunningServer implements AsyncDisposable {
     const shown = host.includes(":") ? `[${host}]` : host;
     const credentials = ServerCredentials.createInsecure();
     const grpc = await listenGrpc(this.#grpc, `${shown}:${grpcPort}`, credentials).catch(notBound("grpcPort", host, grpcPort));
-    const http = await listen(this.#http, httpPort, host).catch(notBound("httpPort", host, httpPort));
     const ops = await listen(this.#ops, opsPort, host).catch(notBound("opsPort", host, opsPort));
+    // Last, and then no wait: nobody gets a card that does not say yet where the agent is.
+    const http = await listen(this.#http, httpPort, host).catch(notBound("httpPort", host, httpPort));
     nameInterfaces(this.card, {
       grpc: this.options.publicGrpcUrl ?? `${shown}:${grpc}`,
       http: this.options.publicHttpUrl ?? `http://${shown}:${http}`,
