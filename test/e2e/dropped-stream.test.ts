@@ -38,7 +38,7 @@ suite("a stream that drops", { concurrency: true, timeout: 180_000 }, () => {
   });
 
   for (const [binding, callersOf] of Object.entries(BINDINGS)) {
-    test(`is picked up over ${binding} from a snapshot, and nothing comes twice`, async () => {
+    test(`P-1 P-2 P-6 is picked up over ${binding} from a snapshot, and nothing comes twice`, async () => {
       const callers = callersOf(server.ports);
       const project = nameOf(binding, "snapshot");
       const { id } = await openAndDrop(callers[0] as Caller, project);
@@ -66,7 +66,7 @@ suite("a stream that drops", { concurrency: true, timeout: 180_000 }, () => {
       for (const caller of callers) caller.close();
     });
 
-    test(`is picked up over ${binding} by position, without a snapshot, a repeat or a hole`, async () => {
+    test(`P-1 P-2 P-3 is picked up over ${binding} by position, without a snapshot, a repeat or a hole`, async () => {
       const callers = callersOf(server.ports);
       const project = nameOf(binding, "position");
       const { id, frames } = await openAndDrop(callers[0] as Caller, project, { "a2a-extensions": LOG_URI });

@@ -30,7 +30,7 @@ after(async () => {
   await redis[Symbol.asyncDispose]();
 });
 
-test("after SIGKILL another replica goes on with every turn once the lease is over", async (t) => {
+test("P-4 P-50 after SIGKILL another replica goes on with every turn once the lease is over", async (t) => {
   await using home = await ReplicaProcess.start(redis.url, "home", LEASE);
   const turns = await begin(home, 200);
   const killed = Date.now();

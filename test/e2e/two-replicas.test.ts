@@ -73,7 +73,7 @@ after(async () => {
   await redis[Symbol.asyncDispose]();
 });
 
-test("a cancel that is sent to another replica stops the agent at once", async (t) => {
+test("P-31 P-50 PR-10 a cancel that is sent to another replica stops the agent at once", async (t) => {
   const times: number[] = [];
   for (let count = 0; count < CANCELS; count += 1) {
     const stream = home.grpc.stream("SendStreamingMessage", send("wait"));
@@ -96,7 +96,7 @@ test("a cancel that is sent to another replica stops the agent at once", async (
 });
 
 for (const binding of ["grpc", "rest", "jsonRpc"] as const) {
-  test(`over ${binding}, readers that change from one replica to the other by position miss nothing and see nothing twice`, async () => {
+  test(`P-50 PR-10 over ${binding}, readers that change from one replica to the other by position miss nothing and see nothing twice`, async () => {
     const pace = new Pace();
     paces.set(binding, pace);
     const own = home[binding].stream("SendStreamingMessage", send(binding), { headers: logHeaders() });

@@ -61,7 +61,7 @@ test("10,000 tails that came and left leave no listener, channel, timer, connect
   await tasks[0]?.append([chunk()]);
 });
 
-test(`${SUBSCRIPTIONS} subscriptions that were opened and dropped over the service leave no channel, timer, connection to Redis or key behind`, async (t) => {
+test(`SV-06 ${SUBSCRIPTIONS} subscriptions that were opened and dropped over the service leave no channel, timer, connection to Redis or key behind`, async (t) => {
   await using server = await redisServer();
   const agent = new ScenarioAgent();
   await using bed = await openBed({ redis: { url: server.url, shards: 4 } }, agent);

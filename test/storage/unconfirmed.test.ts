@@ -63,7 +63,7 @@ class Bed implements AsyncDisposable {
   }
 }
 
-test("a task, entries and a message that their master took with it are not taken for stored, and are stored when they are repeated", async () => {
+test("SV-01 a task, entries and a message that their master took with it are not taken for stored, and are stored when they are repeated", async () => {
   await using bed = await Bed.open();
   const { lab, server } = bed;
   const creation = lab.creation();

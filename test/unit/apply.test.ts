@@ -45,7 +45,7 @@ test("a status message that is replaced moves to the end of the history", () => 
   assert.equal(task.status?.message?.messageId, "end");
 });
 
-test("a status never leaves a terminal state", () => {
+test("R-171 a status never leaves a terminal state", () => {
   for (const state of [TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELED, TaskState.REJECTED]) {
     let { task } = apply(fresh(), to(state, "end"));
     ({ task } = apply(task, to(TaskState.WORKING, "again")));
@@ -54,7 +54,7 @@ test("a status never leaves a terminal state", () => {
   }
 });
 
-test("append unset or false replaces the whole artifact; true adds parts and takes only what was sent", () => {
+test("R-091 C-31 append unset or false replaces the whole artifact; true adds parts and takes only what was sent", () => {
   let { task } = apply(
     fresh(),
     chunk({ artifactId: "a", name: "n", description: "d", metadata: { k: 1 }, extensions: ["x"], parts: [part("1")] }),

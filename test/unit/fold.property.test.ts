@@ -103,7 +103,7 @@ test("a fold's running size is never below the encoded task", () => {
   );
 });
 
-test("a terminal state is never left, and history never grows beyond its limit by events", () => {
+test("R-171 a terminal state is never left, and history never grows beyond its limit by events", () => {
   fc.assert(
     fc.property(log, historyLimit, ([first, steps], limit) => {
       const fold = new Fold(limit);

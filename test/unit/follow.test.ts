@@ -63,7 +63,7 @@ test("a snapshot in a terminal state is shown, and is the end", async () => {
   assert.deepEqual(await all(follow(bed, task, { from })), ["task@3"]);
 });
 
-test("where the position is gone, or of another history, a fresh snapshot comes in its place", async () => {
+test("C-35 where the position is gone, or of another history, a fresh snapshot comes in its place", async () => {
   await using bed = await lab(1);
   const task = await bed.owned();
   const slow = follow(bed, task);

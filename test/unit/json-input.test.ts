@@ -52,7 +52,7 @@ const nested = (levels: number, wrap: (inner: JsonValue) => JsonValue): JsonValu
   return json;
 };
 
-suite("every message comes back as it was written", () => {
+suite("R-006 R-265 every message comes back as it was written", () => {
   for (const desc of [...file_lf_a2a_v1_a2a.messages, ProbeSchema]) {
     test(desc.name, () => {
       fc.assert(
@@ -86,13 +86,13 @@ suite("every message comes back as it was written", () => {
 });
 
 suite("what is taken", () => {
-  test("unknown members are ignored at every level, whatever they hold", () => {
+  test("R-271 C-46 unknown members are ignored at every level, whatever they hold", () => {
     assert.deepEqual(accepted({ zzz: { a: [1] }, "[ext.name]": 1, child: { id: "x", other: nested(500, (inner) => [inner]) } }), {
       child: { id: "x" },
     });
   });
 
-  test("null is unset, but a value of google.protobuf.Value", () => {
+  test("R-265 null is unset, but a value of google.protobuf.Value", () => {
     assert.deepEqual(
       accepted({ name: null, i32: null, color: null, tags: null, labels: null, child: null, at: null, meta: null, optText: null }),
       {},
@@ -106,7 +106,7 @@ suite("what is taken", () => {
     assert.equal(answer.payload.case, "message");
   });
 
-  test("integers may be strings, whole floats and whole exponents", () => {
+  test("R-264 integers may be strings, whole floats and whole exponents", () => {
     assert.deepEqual(accepted({ i32: "7", u32: 7.0, u64: "18446744073709551615", nums: ["1e2", 3e2] }), {
       i32: 7,
       u32: 7,
@@ -120,16 +120,16 @@ suite("what is taken", () => {
     assert.deepEqual(accepted({ f64: "NaN" }), { f64: "NaN" });
   });
 
-  test("bytes may be in either base64 alphabet, padded or not", () => {
+  test("R-263 bytes may be in either base64 alphabet, padded or not", () => {
     for (const blob of ["+/8=", "-_8=", "-_8", "+/8"]) assert.deepEqual(accepted({ blob }), { blob: "+/8=" });
   });
 
-  test("enum numbers are taken, unknown ones too", () => {
+  test("R-265 enum numbers are taken, unknown ones too", () => {
     assert.deepEqual(accepted({ color: 2, colors: [-3, 1] }), { color: "COLOR_BLUE", colors: ["COLOR_NEGATIVE", "COLOR_RED"] });
     assert.equal(parseJsonInput(ProbeSchema, { color: 99 }).color, 99);
   });
 
-  test("times may have any number of fraction digits, cut at nanoseconds, and an offset", () => {
+  test("R-262 C-57 times may have any number of fraction digits, cut at nanoseconds, and an offset", () => {
     assert.deepEqual(accepted({ at: "2021-01-01T01:30:00.123456789987654321+01:30" }), { at: "2021-01-01T00:00:00.123456789Z" });
     assert.deepEqual(accepted({ times: ["2024-02-29T23:59:59Z"] }), { times: ["2024-02-29T23:59:59Z"] });
   });
@@ -167,7 +167,7 @@ suite("what is refused, each with its place", () => {
     refused({ val: [JSON.parse("-1e999")] }, /^must be within the range of a double$/);
   });
 
-  test("an enum name that is unknown or in other letters, and a number no int32 can be", () => {
+  test("C-41 an enum name that is unknown or in other letters, and a number no int32 can be", () => {
     refused({ color: ["COLOR_PINK", "color_red", "1", "", 1.5, 2147483648, true, {}] }, /^must be one of COLOR_UNSPECIFIED, COLOR_RED, /);
     assert.deepEqual(Object.keys(refusal(ListTasksRequestSchema, { status: "TASK_STATE_RUNNING" })), ["status"]);
   });
@@ -199,7 +199,7 @@ suite("what is refused, each with its place", () => {
     });
   });
 
-  test("two members of one oneof, null included where it is a value", () => {
+  test("R-177 PR-08 two members of one oneof, null included where it is a value", () => {
     assert.deepEqual(refusal(ProbeSchema, { pickText: "a", pickNum: 1 }), { pickNum: "cannot be given together with pickText" });
     const part = { url: "https://example.org/", data: null };
     assert.deepEqual(refusal(SendMessageRequestSchema, { message: { parts: [part] } }), {
@@ -278,7 +278,7 @@ suite("nesting", () => {
     });
   }
 
-  test("JSON a million levels deep is refused, not followed", () => {
+  test("R-370 JSON a million levels deep is refused, not followed", () => {
     const deep = JSON.parse(`{"val":${"[".repeat(1_000_000)}${"]".repeat(1_000_000)}}`) as JsonValue;
     assert.equal(Object.keys(refusal(ProbeSchema, deep)).length, 1);
   });

@@ -25,7 +25,7 @@ const init: fc.Arbitrary<RunInit> = fc.record({
   windowEntries: fc.integer({ min: 1, max: 4 }),
 });
 
-test("whatever happens in whatever order, the promises are kept", { timeout: 60_000 }, async () => {
+test("SV-01 SV-03 SV-04 PR-02 whatever happens in whatever order, the promises are kept", { timeout: 60_000 }, async () => {
   const actions = fc.array(action, { minLength: 5, maxLength: 45, size: "max" });
   await fc.assert(
     fc.asyncProperty(init, actions, async (setting, steps) => {

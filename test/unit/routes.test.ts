@@ -189,7 +189,7 @@ suite("a rule that is wrong stops the start", () => {
 suite("the routes of A2A", () => {
   const routes = buildRoutes(A2AService);
 
-  test("are those of the facts, with the same variables and verbs", () => {
+  test("R-298 are those of the facts, with the same variables and verbs", () => {
     const expected = facts.services.flatMap(({ methods }) =>
       methods.flatMap(({ name, http }) =>
         http.map(({ method, path, body, pathFields, customVerb }) => ({ name, method, path, body, pathFields, customVerb })),
@@ -198,18 +198,18 @@ suite("the routes of A2A", () => {
     assert.deepEqual(routes.all.map(routeFacts), expected);
   });
 
-  test("the un-prefixed one wins where a tenant could be meant (C-53)", () => {
+  test("C-53 the un-prefixed one wins where a tenant could be meant", () => {
     assert.equal(said(routes.match("GET", "/tasks/tasks/pushNotificationConfigs")), "ListTaskPushNotificationConfigs tasks");
     assert.equal(said(routes.match("GET", "/tasks/tasks")), "GetTask tasks");
     assert.equal(said(routes.match("GET", "/tasks/x:subscribe")), "SubscribeToTask x");
   });
 
-  test("PUT is refused with the methods that there are (C-56)", () => {
+  test("C-56 PUT is refused with the methods that there are", () => {
     assert.equal(said(routes.match("PUT", "/tasks/t/pushNotificationConfigs")), "405 GET, POST");
     assert.equal(said(routes.match("PUT", "/acme/message:send")), "405 POST");
   });
 
-  test("bindings can be added (C-01), left out, and put under a prefix", () => {
+  test("C-01 bindings can be added, left out, and put under a prefix", () => {
     const own = buildRoutes(A2AService, {
       prefix: "/a2a/v1",
       bindings: (method, declared) => {

@@ -132,14 +132,14 @@ suite("the schema is A2A 1.0", () => {
     assert.deepEqual(options, facts.fileOptions);
   });
 
-  test("no enum, message or service is missing or added", () => {
+  test("R-007 no enum, message or service is missing or added", () => {
     assert.deepEqual(names(file.enums), names(facts.enums));
     assert.deepEqual(names(file.messages), names(facts.messages));
     assert.deepEqual(names(file.services), names(facts.services));
   });
 
   for (const expected of facts.enums) {
-    test(`enum ${expected.name} has its values, and no others`, () => {
+    test(`R-170 enum ${expected.name} has its values, and no others`, () => {
       const found = only(file.enums, expected.name);
       const values = found.values.map(({ name, number }) => ({ name, number }));
       assert.deepEqual({ name: found.name, fullName: found.typeName, values }, expected);
@@ -147,7 +147,7 @@ suite("the schema is A2A 1.0", () => {
   }
 
   for (const expected of facts.messages) {
-    test(`message ${expected.name} has its fields in their order, and no others`, () => {
+    test(`R-024 R-056 R-071 R-089 R-090 R-106 R-272 R-304 C-04 C-23 C-44 C-46 C-47 message ${expected.name} has its fields in their order, and no others`, () => {
       const found = only(file.messages, expected.name);
       assert.deepEqual(messageFacts(found), expected);
       assert.deepEqual([found.nestedMessages, found.nestedEnums, found.nestedExtensions], [[], [], []]);
@@ -156,11 +156,11 @@ suite("the schema is A2A 1.0", () => {
   }
 
   for (const service of facts.services) {
-    test(`service ${service.name} has its methods in their order, and no others`, () => {
+    test(`R-278 R-283 service ${service.name} has its methods in their order, and no others`, () => {
       assert.deepEqual(names(only(file.services, service.name).methods), names(service.methods));
     });
     for (const expected of service.methods) {
-      test(`method ${expected.name} has its types, streams, signature and HTTP rules`, () => {
+      test(`R-284 R-285 R-298 method ${expected.name} has its types, streams, signature and HTTP rules`, () => {
         const { grpcPath, jsonRpcMethod, http: rules, ...rest } = expected;
         const found = only(only(file.services, service.name).methods, expected.name);
         assert.equal(`/${found.parent.typeName}/${found.name}`, grpcPath);

@@ -44,7 +44,7 @@ function refusal(run: () => unknown): { reason: string; fields: string[] } {
 suite("parameters", () => {
   const rule: Rule = ["GET", "/v1/q"];
 
-  test("a list is repeated or separated by commas, unless commas may be part of its values (C-55)", () => {
+  test("C-55 a list is repeated or separated by commas, unless commas may be part of its values", () => {
     assert.deepEqual(bound(rule, "/v1/q?nums=1,2&nums=3&colors=COLOR_RED,2"), { nums: [1, 2, 3], colors: ["COLOR_RED", "COLOR_BLUE"] });
     assert.deepEqual(bound(rule, "/v1/q?tags=a,b&times=2021-01-01T00:00:00Z,2022-01-01T00:00:00Z"), {
       tags: ["a,b"],
@@ -104,7 +104,7 @@ suite("bodies", () => {
 
   const rule: Rule = ["POST", "/v1/{name}:do", "*"];
 
-  test("none, blank and null are the empty object (C-54)", () => {
+  test("C-54 none, blank and null are the empty object", () => {
     for (const content of [undefined, "", " \r\n\t", "null", " null ", "{}", new Uint8Array(0), Buffer.from("{}")]) {
       assert.deepEqual(bound(rule, "/v1/a:do", content), { name: "a" });
     }
@@ -170,7 +170,7 @@ suite("bodies", () => {
   });
 });
 
-suite("a value in the path and another one elsewhere (C-53, C-54)", () => {
+suite("C-53 C-54 a value in the path and another one elsewhere", () => {
   const whole: Rule = ["POST", "/v1/{name}/{child.size}", "*"];
   const none: Rule = ["GET", "/v1/{name}/{child.size}"];
   const refuse = { onConflict: "refuse" } as const;

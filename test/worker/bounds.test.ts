@@ -79,7 +79,7 @@ onEachStore("a send or a follow-up that would make the task too large is refused
   assert.equal(stateName(await harness.read(handle.taskId)), "INPUT_REQUIRED");
 });
 
-onEachStore("history keeps the latest historyLimit messages", async (start) => {
+onEachStore("R-061 R-063 history keeps the latest historyLimit messages", async (start) => {
   const agent = agentOf(async function* () {
     for (let count = 0; count < 20; count += 1) yield working(`${count}`);
     yield completed("end");

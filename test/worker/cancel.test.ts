@@ -7,7 +7,7 @@ import { onEachStore } from "./each-store.ts";
 
 const notCancelable = (error: unknown): boolean => error instanceof TaskError && error.reason === "TASK_NOT_CANCELABLE";
 
-onEachStore("a cancel aborts the turn's signal with its reason; a turn that then returns leaves CANCELED", async (start) => {
+onEachStore("P-31 a cancel aborts the turn's signal with its reason; a turn that then returns leaves CANCELED", async (start) => {
   const begun = new Gate();
   let reason: unknown;
   const agent = agentOf(async function* ({ signal }) {
@@ -61,7 +61,7 @@ onEachStore("a canceled turn that throws leaves CANCELED, not FAILED", async (st
   assert.equal(stateName(await handle.cancel()), "CANCELED");
 });
 
-onEachStore("a turn that does not listen is cut off after cancelGraceMs; nothing that it yields later is appended", async (start) => {
+onEachStore("P-38 a turn that does not listen is cut off after cancelGraceMs; nothing that it yields later is appended", async (start) => {
   const [begun, go, over] = [new Gate(), new Gate(), new Gate()];
   const agent = agentOf(async function* () {
     try {
@@ -83,7 +83,7 @@ onEachStore("a turn that does not listen is cut off after cancelGraceMs; nothing
   assert.deepEqual(shownLog(await harness.log(handle.taskId)), ["task SUBMITTED", "(start)", "WORKING", "(cancel)", "CANCELED"]);
 });
 
-onEachStore("a second cancel joins the first; after CANCELED the task is not cancelable", async (start, t) => {
+onEachStore("R-069 C-21 P-32 a second cancel joins the first; after CANCELED the task is not cancelable", async (start, t) => {
   const [begun, go] = [new Gate(), new Gate()];
   const agent = agentOf(async function* ({ signal }) {
     begun.open();
@@ -130,7 +130,7 @@ onEachStore("a cancel wakes a turn that waits for its caller: next() is undefine
   assert.equal(answer, undefined);
 });
 
-onEachStore("a cancel of a task that waits for a place is CANCELED, and its turn never runs", async (start) => {
+onEachStore("P-33 a cancel of a task that waits for a place is CANCELED, and its turn never runs", async (start) => {
   const [go, begun] = [new Gate(), new Gate()];
   const ran: unknown[] = [];
   const agent = agentOf(async function* ({ message }) {

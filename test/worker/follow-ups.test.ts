@@ -45,7 +45,7 @@ onEachStore("a turn stays alive across an interrupted state and awaits the next 
   assert.equal(runs, 1);
 });
 
-onEachStore("what a living turn yields while it waits for its caller is logged and streamed", async (start) => {
+onEachStore("P-12 what a living turn yields while it waits for its caller is logged and streamed", async (start) => {
   const gate = new Gate();
   const agent = agentOf(async function* (turn) {
     yield inputRequired("more?");
@@ -60,7 +60,7 @@ onEachStore("what a living turn yields while it waits for its caller is logged a
   assert.deepEqual(await read(take(handle.events, 3)), ["task SUBMITTED", "INPUT_REQUIRED: more?", "a = meanwhile"]);
 });
 
-onEachStore("a working task takes messages only from an agent that says so", async (start) => {
+onEachStore("C-39 a working task takes messages only from an agent that says so", async (start) => {
   const gate = new Gate();
   const agent = agentOf(async function* () {
     await gate.opened;

@@ -9,7 +9,7 @@ const quick = agentOf(async function* () {
 });
 
 onEachStore(
-  "window: a repeated send gets the first task, running or ended; another content or another caller is another message",
+  "SV-14 window: a repeated send gets the first task, running or ended; another content or another caller is another message",
   async (start) => {
     const [begun, go] = [new Gate(), new Gate()];
     let runs = 0;

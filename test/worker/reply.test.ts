@@ -17,7 +17,7 @@ const replying = (reply: NonNullable<Agent["reply"]>): Agent =>
   );
 const reason = (wanted: string) => (error: unknown) => error instanceof TaskError && error.reason === wanted;
 
-onEachStore("reply answers directly: a message of the agent's, in the caller's context, and no task", async (start) => {
+onEachStore("R-010 R-162 R-163 reply answers directly: a message of the agent's, in the caller's context, and no task", async (start) => {
   let asked: ReplyRequest | undefined;
   const agent = replying(async (request) => {
     asked = request;
@@ -78,7 +78,7 @@ onEachStore("reply that thinks for too long is given up: DEADLINE_EXCEEDED, its 
   assert.equal(signal?.aborted, true);
 });
 
-onEachStore("reply that is not valid A2A is INVALID_AGENT_RESPONSE", async (start) => {
+onEachStore("R-254 reply that is not valid A2A is INVALID_AGENT_RESPONSE", async (start) => {
   const bad: MessageInitShape<typeof MessageSchema>[] = [
     { parts: [] },
     { parts: [{}] },

@@ -6,7 +6,7 @@ import { aborted, agentOf, content, Gate, read, saidBy, shownLog, stateName, sto
 import { onEachStore } from "./each-store.ts";
 
 onEachStore(
-  "a resumable turn is run again elsewhere with `resumed`; followers go on; the old turn is aborted with lease-lost",
+  "P-4 a resumable turn is run again elsewhere with `resumed`; followers go on; the old turn is aborted with lease-lost",
   async (start) => {
     const begun = [new Gate(), new Gate()];
     const old = Promise.withResolvers<unknown>();

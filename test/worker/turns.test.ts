@@ -5,7 +5,7 @@ import { type AgentEvent, artifact, completed, failed, inputRequired, rejected, 
 import { agentOf, content, Gate, history, KeptLog, read, saidBy, shownLog, stateName, text, textIn } from "./bed.ts";
 import { onEachStore } from "./each-store.ts";
 
-onEachStore("the task is SUBMITTED with the message in its history before the agent runs", async (start) => {
+onEachStore("R-020 the task is SUBMITTED with the message in its history before the agent runs", async (start) => {
   let seen: Turn | undefined;
   const agent = agentOf(async function* (turn) {
     seen = turn;
@@ -80,7 +80,7 @@ onEachStore("a turn that is over before workingAfterMs never shows WORKING", asy
   assert.deepEqual(await read((await harness.send("go")).events), ["task SUBMITTED", "COMPLETED"]);
 });
 
-onEachStore("throwing means FAILED with a safe message; the detail is in the process's log alone", async (start) => {
+onEachStore("R-252 R-376 throwing means FAILED with a safe message; the detail is in the process's log alone", async (start) => {
   const log = new KeptLog();
   const agent = agentOf(async function* () {
     yield text("a", "kept");
@@ -107,38 +107,41 @@ onEachStore("an agent that throws before it yields, or is no generator at all, i
   }
 });
 
-onEachStore("an event that is not valid A2A means FAILED as InvalidAgentResponse, and what was said before is kept", async (start) => {
-  const invalid: Record<string, unknown> = {
-    "no artifact": { case: "artifactUpdate", value: {} },
-    "no artifact id": artifact({ artifactId: "", parts: [{ content: { case: "text", value: "x" } }] }),
-    "no parts": artifact({ artifactId: "b", parts: [] }),
-    "empty part": artifact({ artifactId: "b", parts: [{}] }),
-    "no status": { case: "statusUpdate", value: {} },
-    "no state": status(TaskState.UNSPECIFIED),
-    "unknown state": status(99 as TaskState),
-    "second SUBMITTED": status(TaskState.SUBMITTED),
-    "another task": { case: "statusUpdate", value: { taskId: "other", status: { state: TaskState.WORKING } } },
-    "another context": { case: "statusUpdate", value: { contextId: "other", status: { state: TaskState.WORKING } } },
-    "a user's message": working({ role: 1, parts: [{ content: { case: "text", value: "x" } }] }),
-    "a task": { case: "task", value: {} },
-    nothing: undefined,
-  };
-  for (const [what, event] of Object.entries(invalid)) {
-    const agent = agentOf(async function* () {
-      yield text("a", "kept");
-      yield event as AgentEvent;
-      yield text("a", "never", true);
-    });
-    await using harness = await start(agent);
-    const handle = await harness.send("go");
-    const task = await handle.task();
-    assert.equal(stateName(task), "FAILED", what);
-    assert.match(saidBy(task), /^InvalidAgentResponse/, what);
-    assert.equal(content(task, "a"), "kept", what);
-  }
-});
+onEachStore(
+  "R-176 R-254 an event that is not valid A2A means FAILED as InvalidAgentResponse, and what was said before is kept",
+  async (start) => {
+    const invalid: Record<string, unknown> = {
+      "no artifact": { case: "artifactUpdate", value: {} },
+      "no artifact id": artifact({ artifactId: "", parts: [{ content: { case: "text", value: "x" } }] }),
+      "no parts": artifact({ artifactId: "b", parts: [] }),
+      "empty part": artifact({ artifactId: "b", parts: [{}] }),
+      "no status": { case: "statusUpdate", value: {} },
+      "no state": status(TaskState.UNSPECIFIED),
+      "unknown state": status(99 as TaskState),
+      "second SUBMITTED": status(TaskState.SUBMITTED),
+      "another task": { case: "statusUpdate", value: { taskId: "other", status: { state: TaskState.WORKING } } },
+      "another context": { case: "statusUpdate", value: { contextId: "other", status: { state: TaskState.WORKING } } },
+      "a user's message": working({ role: 1, parts: [{ content: { case: "text", value: "x" } }] }),
+      "a task": { case: "task", value: {} },
+      nothing: undefined,
+    };
+    for (const [what, event] of Object.entries(invalid)) {
+      const agent = agentOf(async function* () {
+        yield text("a", "kept");
+        yield event as AgentEvent;
+        yield text("a", "never", true);
+      });
+      await using harness = await start(agent);
+      const handle = await harness.send("go");
+      const task = await handle.task();
+      assert.equal(stateName(task), "FAILED", what);
+      assert.match(saidBy(task), /^InvalidAgentResponse/, what);
+      assert.equal(content(task, "a"), "kept", what);
+    }
+  },
+);
 
-onEachStore("append on an artifact that was never announced goes out as its first chunk", async (start) => {
+onEachStore("C-31 append on an artifact that was never announced goes out as its first chunk", async (start) => {
   const agent = agentOf(async function* () {
     yield text("a", "1", true);
     yield text("a", "2", true);
@@ -178,7 +181,7 @@ onEachStore("a terminal event ends the generator: its finally runs, what it yiel
   }
 });
 
-onEachStore("the ids, the role, the message id and the timestamp are filled in", async (start) => {
+onEachStore("R-162 R-163 R-164 R-173 the ids, the role, the message id and the timestamp are filled in", async (start) => {
   const agent = agentOf(async function* () {
     yield inputRequired("which?");
   });

@@ -17,7 +17,7 @@ interface Row extends ListCursor {
 
 /** Lists. */
 export function listContract(open: OpenStore): void {
-  test("every combination of filters lists exactly what it lets through, newest status first, in pages of any size", async () => {
+  test("R-045 R-050 every combination of filters lists exactly what it lets through, newest status first, in pages of any size", async () => {
     await using lab = await Lab.open(open);
     const rows: Row[] = [];
     for (let count = 0; count < 36; count += 1) {
@@ -56,7 +56,7 @@ export function listContract(open: OpenStore): void {
     assert.deepEqual(await lab.storage.list({ ...SCOPE, owner: "nobody" }, ALL, undefined, 5), { rows: [], total: 0, more: false });
   });
 
-  test("while tasks change between pages, an unchanged one appears exactly once and a changed one never twice", async () => {
+  test("R-044 C-13 while tasks change between pages, an unchanged one appears exactly once and a changed one never twice", async () => {
     await using lab = await Lab.open(open);
     const tasks: LabTask[] = [];
     for (let count = 0; count < 20; count += 1) tasks.push(await lab.owned({ statusTime: EPOCH_MS + count }));
@@ -106,7 +106,7 @@ export function listContract(open: OpenStore): void {
     assert.deepEqual({ ...row?.head, task: [...(row?.head.task ?? [])] }, { ...batch.head, task: [...(batch.head?.task ?? [])] });
   });
 
-  test("scopes see only their own tasks, however alike their names are", async () => {
+  test("R-043 R-366 scopes see only their own tasks, however alike their names are", async () => {
     await using lab = await Lab.open(open);
     const scopes: Scope[] = [
       { tenant: "a", owner: "bc" },

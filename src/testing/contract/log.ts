@@ -141,7 +141,7 @@ function refusals(open: OpenStore): void {
     await assertRefused(task, "FENCED", () => task.append([chunk()], { lease: { ...task.lease, epoch: 0 } }));
   });
 
-  test("SEALED: nothing follows a terminal event, which ends the lease too", async () => {
+  test("R-171 SEALED: nothing follows a terminal event, which ends the lease too", async () => {
     await using lab = await Lab.open(open);
     const task = await lab.owned();
     await task.append([status(TaskState.COMPLETED)], { state: TaskState.COMPLETED, consumed: 2 });

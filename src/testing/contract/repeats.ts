@@ -49,7 +49,7 @@ export function repeatContract(open: OpenStore): void {
     assert.equal((await lab.storage.findRepeat(running("k")))?.taskId, third.id);
   });
 
-  test("two creates of one key at the same time make one task", async () => {
+  test("SV-14 two creates of one key at the same time make one task", async () => {
     await using lab = await Lab.open(open);
     const creations = Array.from({ length: 6 }, () => lab.creation({ repeat: window("k") }));
     const replies = await Promise.all(creations.map((creation) => lab.storage.create(creation)));

@@ -111,7 +111,7 @@ export function checkpointContract(open: OpenStore): void {
 
 /** Retention. */
 export function retentionContract(open: OpenStore): void {
-  test("a finished task goes after its time with every row that named it; others stay", async () => {
+  test("R-070 a finished task goes after its time with every row that named it; others stay", async () => {
     await using lab = await Lab.open(open, { retentionMs: RETENTION_MS });
     const [done, working, waiting] = [await lab.owned(), await lab.owned(), await lab.interrupted()];
     await done.append([status(TaskState.COMPLETED)], { state: TaskState.COMPLETED, consumed: 2 });

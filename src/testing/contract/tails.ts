@@ -9,7 +9,7 @@ import { chunk, Lab, type OpenStore, status } from "./lab.ts";
 
 /** Tails and checkpoints. */
 export function tailContract(open: OpenStore): void {
-  test("a tail carries every entry after its position, whenever it began, and ends after the terminal one", async () => {
+  test("SV-04 a tail carries every entry after its position, whenever it began, and ends after the terminal one", async () => {
     await using lab = await Lab.open(open);
     const task = await lab.owned();
     const readers = [collect(lab.storage, task.id, START), collect(lab.storage, task.id, task.position)];
@@ -108,7 +108,7 @@ export function tailContract(open: OpenStore): void {
     assert.deepEqual(await collect(lab.storage, task.id, { offset: 7, mark: "ffffffff" }), ["gone", "end"]);
   });
 
-  test("a slow reader holds nobody up and misses nothing", async () => {
+  test("SV-05 P-13 a slow reader holds nobody up and misses nothing", async () => {
     await using lab = await Lab.open(open);
     const task = await lab.owned();
     const slow = lab.storage.tail(task.id, START, new AbortController().signal);

@@ -7,7 +7,7 @@ import { HookedStorage } from "../hooked-storage.ts";
 suite("CancelTask", () => {
   const bed = sharedBed();
 
-  everywhere("aborts the turn and answers with the task CANCELED", bed, async (caller, { agent }) => {
+  everywhere("R-066 P-31 aborts the turn and answers with the task CANCELED", bed, async (caller, { agent }) => {
     const gate = agent.gate();
     const id = await startTask(caller, `slow ${gate.name}`);
     const turn = await gate.reached;
@@ -17,14 +17,14 @@ suite("CancelTask", () => {
     return message;
   });
 
-  everywhere("ends an interrupted task that nobody runs", bed, async (caller) => {
+  everywhere("R-066 ends an interrupted task that nobody runs", bed, async (caller) => {
     const { id } = taskOf(await caller.unary("SendMessage", send("input")));
     const { message } = await caller.unary("CancelTask", { id });
     assert.equal(stateOf(message), "TASK_STATE_CANCELED");
     return message;
   });
 
-  everywhere("ends every stream of the task, and the waits for it", bed, async (caller, { agent }) => {
+  everywhere("R-031 R-077 ends every stream of the task, and the waits for it", bed, async (caller, { agent }) => {
     const gate = agent.gate();
     const request = send(`slow ${gate.name}`);
     const stream = caller.stream("SendStreamingMessage", request);
@@ -40,19 +40,19 @@ suite("CancelTask", () => {
   });
 
   for (const text of ["complete", "fail", "reject"]) {
-    everywhere(`is refused where the task has ended: ${text}`, bed, async (caller) => {
+    everywhere(`R-067 is refused where the task has ended: ${text}`, bed, async (caller) => {
       const { id } = taskOf(await caller.unary("SendMessage", send(text)));
       return checkFailure(caller, await failureOf(caller.unary("CancelTask", { id })), "TASK_NOT_CANCELABLE");
     });
   }
 
-  everywhere("is refused once the task is CANCELED", bed, async (caller) => {
+  everywhere("R-067 C-21 is refused once the task is CANCELED", bed, async (caller) => {
     const { id } = taskOf(await caller.unary("SendMessage", send("input")));
     await caller.unary("CancelTask", { id });
     return checkFailure(caller, await failureOf(caller.unary("CancelTask", { id })), "TASK_NOT_CANCELABLE");
   });
 
-  everywhere("is refused where there is no such task", bed, async (caller) => {
+  everywhere("R-068 is refused where there is no such task", bed, async (caller) => {
     const failure = await failureOf(caller.unary("CancelTask", { id: crypto.randomUUID() }));
     return checkFailure(caller, failure, "TASK_NOT_FOUND");
   });
@@ -61,7 +61,7 @@ suite("CancelTask", () => {
 suite("CancelTask of an agent that does not listen", () => {
   const bed = sharedBed({ cancelGraceMs: 40 });
 
-  everywhere("ends CANCELED when the grace is over", bed, async (caller, { agent }) => {
+  everywhere("P-38 ends CANCELED when the grace is over", bed, async (caller, { agent }) => {
     const gate = agent.gate();
     const id = await startTask(caller, `deaf ${gate.name}`);
     await gate.reached;
@@ -76,7 +76,7 @@ suite("a cancel under way", () => {
   const storage = new HookedStorage();
   const bed = sharedBed({ cancelGraceMs: 30_000, storage });
 
-  everywhere("is joined by a second one; what the agent ends with in the grace wins", bed, async (caller, { agent }) => {
+  everywhere("R-069 C-21 P-32 is joined by a second one; what the agent ends with in the grace wins", bed, async (caller, { agent }) => {
     const gate = agent.gate();
     const id = await startTask(caller, `deaf ${gate.name}`);
     const turn = await gate.reached;

@@ -7,7 +7,7 @@ import { ScenarioAgent } from "../scenario-agent.ts";
 suite("streaming that is off", () => {
   const bed = sharedBed({}, new ScenarioAgent({ card: { capabilities: { streaming: false } } }));
 
-  everywhere("refuses both streams before anything is looked up, validated or begun", bed, async (caller) => {
+  everywhere("R-028 R-072 R-256 SV-11 refuses both streams before anything is looked up, validated or begun", bed, async (caller) => {
     const contextId = crypto.randomUUID();
     const streams = [
       caller.stream("SendStreamingMessage", send("complete", { message: { contextId } })),
@@ -31,7 +31,7 @@ suite("push notifications that are off", () => {
   const bed = sharedBed();
   const config = { url: "https://example.com/hook" };
 
-  everywhere("refuse their four operations, whether the task is there or not", bed, async (caller) => {
+  everywhere("R-093 R-256 refuse their four operations, whether the task is there or not", bed, async (caller) => {
     const known = await startTask(caller, "input");
     const failures = [];
     for (const taskId of [known, crypto.randomUUID()]) {
@@ -48,7 +48,7 @@ suite("push notifications that are off", () => {
     return failures;
   });
 
-  everywhere("refuse a send that asks for them, and no task begins", bed, async (caller) => {
+  everywhere("R-094 C-27 refuse a send that asks for them, and no task begins", bed, async (caller) => {
     const contextId = crypto.randomUUID();
     const request = send("complete", { message: { contextId }, configuration: { taskPushNotificationConfig: config } });
     const failures = [
@@ -60,7 +60,7 @@ suite("push notifications that are off", () => {
     return failures.map((failure) => checkFailure(caller, failure, "PUSH_NOTIFICATION_NOT_SUPPORTED"));
   });
 
-  everywhere("refuse a follow-up that asks for them, and the task stays as it is", bed, async (caller) => {
+  everywhere("R-094 refuse a follow-up that asks for them, and the task stays as it is", bed, async (caller) => {
     const { id } = taskOf(await caller.unary("SendMessage", send("input")));
     const request = send("complete", { message: { taskId: id }, configuration: { taskPushNotificationConfig: config } });
     const failure = await failureOf(caller.unary("SendMessage", request));
@@ -73,7 +73,7 @@ suite("push notifications that are off", () => {
 suite("the extended card that is not there", () => {
   const bed = sharedBed();
 
-  everywhere("is an unsupported operation", bed, async (caller) =>
+  everywhere("R-132 R-256 is an unsupported operation", bed, async (caller) =>
     checkFailure(caller, await failureOf(caller.unary("GetExtendedAgentCard")), "UNSUPPORTED_OPERATION"),
   );
 });
@@ -87,7 +87,7 @@ suite("closeOnInputRequired", () => {
     suite(mode, () => {
       const bed = sharedBed({ closeOnInputRequired: mode });
 
-      everywhere("says which streams end at INPUT_REQUIRED; what has ended is a prefix of what goes on", bed, async (caller) => {
+      everywhere("C-02 says which streams end at INPUT_REQUIRED; what has ended is a prefix of what goes on", bed, async (caller) => {
         const { id } = taskOf(await caller.unary("SendMessage", send("auth")));
         const subscription = caller.stream("SubscribeToTask", { id });
         await subscription.next();
@@ -113,7 +113,7 @@ suite("closeOnInputRequired", () => {
         return undefined;
       });
 
-      everywhere("never ends a stream that began there", bed, async (caller) => {
+      everywhere("C-02 never ends a stream that began there", bed, async (caller) => {
         const { id } = taskOf(await caller.unary("SendMessage", send("input")));
         const subscription = caller.stream("SubscribeToTask", { id });
         await subscription.next();

@@ -34,7 +34,7 @@ async function workingStream(caller: Caller, { agent }: ScenarioBed): Promise<{ 
 suite("a caller that leaves", () => {
   const bed = sharedBed();
 
-  everywhere("in mid-stream ends its stream and not the task", bed, async (caller, own) => {
+  everywhere("R-086 SV-07 P-37 PR-01 in mid-stream ends its stream and not the task", bed, async (caller, own) => {
     const { stream, id, gate } = await workingStream(caller, own);
     const turn = await gate.reached;
     stream.leave();
@@ -48,7 +48,7 @@ suite("a caller that leaves", () => {
     return frames;
   });
 
-  everywhere("while it waits ends its wait and not the task", bed, async (caller, { agent }) => {
+  everywhere("R-086 SV-18 P-37 while it waits ends its wait and not the task", bed, async (caller, { agent }) => {
     const gate = agent.gate();
     const contextId = crypto.randomUUID();
     const leaving = new AbortController();
@@ -84,7 +84,7 @@ const DEADLINE = "1500m";
 suite("a deadline on gRPC", { concurrency: true }, () => {
   const bed = sharedBed({ cancelGraceMs: 30_000 });
 
-  test("ends a blocking wait and not the task; the caller has the task's id by then", async () => {
+  test("SV-18 ends a blocking wait and not the task; the caller has the task's id by then", async () => {
     const { grpc, agent } = bed();
     const gate = agent.gate();
     const failure = await failureOf(grpc.unary("SendMessage", send(`slow ${gate.name}`), { headers: { "grpc-timeout": DEADLINE } }));
@@ -96,7 +96,7 @@ suite("a deadline on gRPC", { concurrency: true }, () => {
     gate.open();
   });
 
-  test("ends a stream and not the task", async () => {
+  test("R-086 ends a stream and not the task", async () => {
     const { grpc, agent } = bed();
     const gate = agent.gate();
     const { frames, end } = await collect(
@@ -168,7 +168,7 @@ suite("a drain", () => {
     await drained;
   });
 
-  test("ends the waits that are left after drainMs so that a caller knows to come back", async () => {
+  test("R-252 R-253 ends the waits that are left after drainMs so that a caller knows to come back", async () => {
     await using bed = await openBed({ drainMs: 200 });
     const { open, drained } = await drainWithCalls(bed);
     for (const { caller, wait, waits } of open) {
@@ -198,7 +198,7 @@ async function drainWithCalls(bed: Bed) {
 }
 
 suite("a store that goes away in mid-stream", () => {
-  test("is told in the form of each binding, after the frames that were good", async () => {
+  test("R-252 C-32 P-20 is told in the form of each binding, after the frames that were good", async () => {
     const storage = new HookedStorage();
     await using bed = await openBed({ storage });
     const open = [];

@@ -21,7 +21,7 @@ suite("a message on a task", () => {
   const bed = sharedBed();
 
   for (const asking of ["input", "auth", "alive"]) {
-    everywhere(`that is interrupted goes on with it, in its context: ${asking}`, bed, async (caller) => {
+    everywhere(`R-025 R-026 R-155 R-182 that is interrupted goes on with it, in its context: ${asking}`, bed, async (caller) => {
       const first = taskOf(await caller.unary("SendMessage", send(asking)));
       const second = taskOf(await caller.unary("SendMessage", send("complete", { message: { taskId: first.id } })));
       assert.equal(second.id, first.id);
@@ -35,7 +35,7 @@ suite("a message on a task", () => {
     });
   }
 
-  everywhere("answers at once, WORKING already, where it is not to wait", bed, async (caller, { agent }) => {
+  everywhere("R-017 answers at once, WORKING already, where it is not to wait", bed, async (caller, { agent }) => {
     const gate = agent.gate();
     const { id } = taskOf(await caller.unary("SendMessage", send("input")));
     const request = send(`silent ${gate.name}`, { message: { taskId: id }, configuration: { returnImmediately: true } });
@@ -46,14 +46,14 @@ suite("a message on a task", () => {
     return stateOf(taskOf(reply));
   });
 
-  everywhere("streams from WORKING on, never from the interrupted state", bed, async (caller) => {
+  everywhere("C-38 streams from WORKING on, never from the interrupted state", bed, async (caller) => {
     const { id } = taskOf(await caller.unary("SendMessage", send("input")));
     const { frames, end } = await collect(caller.stream("SendStreamingMessage", send("complete", { message: { taskId: id } })));
     assert.deepEqual([frames.map(brief), end], [["task WORKING", "artifact a", "status COMPLETED"], "clean"]);
     return frames;
   });
 
-  everywhere("may be asked again: only a state entered after the message ends the wait", bed, async (caller) => {
+  everywhere("C-38 may be asked again: only a state entered after the message ends the wait", bed, async (caller) => {
     const { id } = taskOf(await caller.unary("SendMessage", send("input")));
     const again = taskOf(await caller.unary("SendMessage", send("input", { message: { taskId: id } })));
     assert.equal(stateOf(again), "TASK_STATE_INPUT_REQUIRED");
@@ -62,7 +62,7 @@ suite("a message on a task", () => {
     return [again, frames];
   });
 
-  everywhere("bounds its history too", bed, async (caller) => {
+  everywhere("R-022 bounds its history too", bed, async (caller) => {
     const { id } = taskOf(await caller.unary("SendMessage", send("input")));
     const request = send("complete", { message: { taskId: id }, configuration: { historyLength: 1 } });
     const stream = caller.stream("SendStreamingMessage", request);
@@ -72,7 +72,7 @@ suite("a message on a task", () => {
     return task;
   });
 
-  everywhere("that is repeated is answered as the first time", bed, async (caller) => {
+  everywhere("SV-14 that is repeated is answered as the first time", bed, async (caller) => {
     const { id } = taskOf(await caller.unary("SendMessage", send("input")));
     const request = send("complete", { message: { taskId: id } });
     const first = await caller.unary("SendMessage", request);
@@ -81,7 +81,7 @@ suite("a message on a task", () => {
     return [first.message, again.message];
   });
 
-  everywhere("is refused where it names another context", bed, async (caller) => {
+  everywhere("R-149 R-156 C-29 is refused where it names another context", bed, async (caller) => {
     const { id } = taskOf(await caller.unary("SendMessage", send("input")));
     const request = send("complete", { message: { taskId: id, contextId: crypto.randomUUID() } });
     const failures = await refused(caller, request, "INVALID_ARGUMENT", ["message.contextId"]);
@@ -97,18 +97,18 @@ suite("a message on a task", () => {
     return task;
   });
 
-  everywhere("is refused where there is no such task", bed, (caller) =>
+  everywhere("R-013 R-034 R-142 is refused where there is no such task", bed, (caller) =>
     refused(caller, send("complete", { message: { taskId: crypto.randomUUID() } }), "TASK_NOT_FOUND"),
   );
 
   for (const text of ["complete", "fail", "reject"]) {
-    everywhere(`is refused where the task has ended: ${text}`, bed, async (caller) => {
+    everywhere(`R-012 R-034 R-171 P-25 is refused where the task has ended: ${text}`, bed, async (caller) => {
       const { id } = taskOf(await caller.unary("SendMessage", send(text)));
       return refused(caller, send("complete", { message: { taskId: id } }), "UNSUPPORTED_OPERATION");
     });
   }
 
-  everywhere("is refused while the agent works and takes no messages", bed, async (caller, { agent }) => {
+  everywhere("C-39 is refused while the agent works and takes no messages", bed, async (caller, { agent }) => {
     const gate = agent.gate();
     const id = await startTask(caller, `slow ${gate.name}`);
     await gate.reached;
@@ -121,7 +121,7 @@ suite("a message on a task", () => {
 suite("an agent that takes messages while it works", () => {
   const bed = sharedBed({}, new ScenarioAgent({ acceptsMessages: true }));
 
-  everywhere("gets them in the same turn; every way to wait sees the end", bed, async (caller, { agent }) => {
+  everywhere("R-025 C-39 gets them in the same turn; every way to wait sees the end", bed, async (caller, { agent }) => {
     const gate = agent.gate();
     const first = caller.stream("SendStreamingMessage", send(`converse ${gate.name}`));
     const { task } = (await nextFrame(first)) as { task: JsonObject };

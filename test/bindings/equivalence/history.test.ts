@@ -25,18 +25,22 @@ suite("historyLength", () => {
   for (const [historyLength, shown] of expected) {
     const bound = historyLength === undefined ? {} : { historyLength };
 
-    everywhere(`${historyLength} bounds what a send, a get and a list show`, bed, async (caller) => {
-      const contextId = crypto.randomUUID();
-      const sent = taskOf(await caller.unary("SendMessage", send("talk", { message: { contextId }, configuration: bound })));
-      const got = (await caller.unary("GetTask", { id: sent.id, ...bound })).message;
-      const list = (await caller.unary("ListTasks", { contextId, ...bound })).message;
-      const [listed] = list["tasks"] as [JsonObject];
-      const detailed = (await caller.unary("ListTasks", { contextId, ...bound, includeArtifacts: true })).message;
-      for (const task of [sent, got, listed, (detailed["tasks"] as [JsonObject])[0]]) assert.deepEqual(texts(task), shown);
-      return [sent, got, list];
-    });
+    everywhere(
+      `R-022 R-053 R-057 R-058 R-059 R-060 R-062 C-20 P-28 ${historyLength} bounds what a send, a get and a list show`,
+      bed,
+      async (caller) => {
+        const contextId = crypto.randomUUID();
+        const sent = taskOf(await caller.unary("SendMessage", send("talk", { message: { contextId }, configuration: bound })));
+        const got = (await caller.unary("GetTask", { id: sent.id, ...bound })).message;
+        const list = (await caller.unary("ListTasks", { contextId, ...bound })).message;
+        const [listed] = list["tasks"] as [JsonObject];
+        const detailed = (await caller.unary("ListTasks", { contextId, ...bound, includeArtifacts: true })).message;
+        for (const task of [sent, got, listed, (detailed["tasks"] as [JsonObject])[0]]) assert.deepEqual(texts(task), shown);
+        return [sent, got, list];
+      },
+    );
 
-    everywhere(`${historyLength} bounds the first frame of a stream`, bed, async (caller) => {
+    everywhere(`R-022 P-28 ${historyLength} bounds the first frame of a stream`, bed, async (caller) => {
       const stream = caller.stream("SendStreamingMessage", send("talk", { configuration: bound }));
       const { task } = (await nextFrame(stream)) as { task: JsonObject };
       stream.leave();
@@ -45,7 +49,7 @@ suite("historyLength", () => {
     });
   }
 
-  everywhere("below zero is refused, and no task begins", bed, async (caller) => {
+  everywhere("R-052 C-20 below zero is refused, and no task begins", bed, async (caller) => {
     const contextId = crypto.randomUUID();
     const request = send("complete", { message: { contextId }, configuration: { historyLength: -1 } });
     const sent = await failureOf(caller.unary("SendMessage", request));

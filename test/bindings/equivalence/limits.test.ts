@@ -36,14 +36,14 @@ for (const [name, given] of [
     const bed = sharedBed(given === undefined ? {} : { maxMessageBytes: given });
     const limit = given ?? 16 * MiB;
 
-    everywhere("is taken at the limit", bed, async (caller) => {
+    everywhere("R-370 PR-03 is taken at the limit", bed, async (caller) => {
       const task = taskOf(await caller.unary("SendMessage", padded(caller, limit)));
       assert.equal(stateOf(task), "TASK_STATE_COMPLETED");
       assert.ok(JSON.stringify(task).length < 1000);
       return undefined;
     });
 
-    everywhere("is refused one byte beyond it, and nothing begins", bed, async (caller) => {
+    everywhere("R-370 PR-03 is refused one byte beyond it, and nothing begins", bed, async (caller) => {
       const request = padded(caller, limit + 1);
       const failure = await failureOf(caller.unary("SendMessage", request));
       // grpc-js judges the length before any code of ours sees the call.
@@ -68,7 +68,7 @@ suite("a body that does not say how long it is", () => {
   const bed = sharedBed({ maxMessageBytes: 1000 });
 
   for (const target of ["/message:send", "/jsonrpc"]) {
-    test(`is refused once it is too long, though it never ends: ${target}`, async () => {
+    test(`R-370 is refused once it is too long, though it never ends: ${target}`, async () => {
       const socket = connect(bed().server.ports.http, "127.0.0.1");
       const head = `POST ${target} HTTP/1.1\r\nhost: x\r\na2a-version: 1.0\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`;
       socket.write(`${head}800\r\n${"x".repeat(0x800)}\r\n`);
@@ -106,7 +106,7 @@ suite("a caller that sends everything before it reads anything", () => {
 suite("a task", () => {
   const bed = sharedBed({ maxTaskBytes: 3000, maxMessageBytes: 10_000 });
 
-  everywhere("that would be larger than may be kept is refused before it exists", bed, async (caller) => {
+  everywhere("R-370 that would be larger than may be kept is refused before it exists", bed, async (caller) => {
     const contextId = randomUUID();
     const request = send("return", { message: { contextId, metadata: { pad: "x".repeat(3000) } } });
     const calls = [caller.unary("SendMessage", request), caller.stream("SendStreamingMessage", request)];

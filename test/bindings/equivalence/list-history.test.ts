@@ -18,7 +18,7 @@ const STORES: Readonly<Record<string, () => Promise<Partial<ServeInit>>>> = {
 };
 
 for (const [where, store] of Object.entries(STORES)) {
-  test(`a list shows as much of a long history as was asked for, as GetTask does (${where})`, async () => {
+  test(`R-053 a list shows as much of a long history as was asked for, as GetTask does (${where})`, async () => {
     await using server = await serve({
       grpcPort: 0,
       httpPort: 0,

@@ -65,7 +65,7 @@ suite("ListTasks", () => {
   }
 
   everywhere(
-    "answers exactly the tasks that every filter lets through, newest status first, with an exact total",
+    "R-045 R-050 C-13 C-14 C-16 answers exactly the tasks that every filter lets through, newest status first, with an exact total",
     bed,
     async (caller, on) => {
       const all = tasksOf(on);
@@ -84,7 +84,7 @@ suite("ListTasks", () => {
     },
   );
 
-  everywhere("pages through a list: each task once, the last page without a token", bed, async (caller, on) => {
+  everywhere("R-044 pages through a list: each task once, the last page without a token", bed, async (caller, on) => {
     const pages: JsonObject[] = [];
     for (const pageSize of [1, 4, 6]) {
       const seen: string[] = [];
@@ -109,7 +109,7 @@ suite("ListTasks", () => {
     return pages.map(({ nextPageToken, ...page }) => [typeof nextPageToken, page]);
   });
 
-  everywhere("shows a task that moves while a caller pages at most once", bed, async (caller) => {
+  everywhere("R-044 C-13 shows a task that moves while a caller pages at most once", bed, async (caller) => {
     const contextId = randomUUID();
     const started: string[] = [];
     for (let count = 0; count < 4; count += 1) {
@@ -125,7 +125,7 @@ suite("ListTasks", () => {
     return undefined;
   });
 
-  everywhere("shows artifacts only where they are asked for", bed, async (caller) => {
+  everywhere("R-048 R-049 C-19 shows artifacts only where they are asked for", bed, async (caller) => {
     const without = await list(caller, { contextId: first });
     assert.ok(without.tasks.every((task) => !("artifacts" in task)));
     const off = await list(caller, { contextId: first, includeArtifacts: false });
@@ -136,7 +136,7 @@ suite("ListTasks", () => {
     return [without, on];
   });
 
-  everywhere("refuses a page size outside of 1 to 100", bed, async (caller) => {
+  everywhere("R-051 R-052 C-15 refuses a page size outside of 1 to 100", bed, async (caller) => {
     const failures = [];
     for (const pageSize of [0, -1, 101, 2 ** 31 - 1]) {
       failures.push(checkFailure(caller, await failureOf(caller.unary("ListTasks", { pageSize })), "INVALID_ARGUMENT", ["pageSize"]));
@@ -145,7 +145,7 @@ suite("ListTasks", () => {
     return failures;
   });
 
-  everywhere("refuses a token that is not its own, or of another list", bed, async (caller) => {
+  everywhere("R-044 refuses a token that is not its own, or of another list", bed, async (caller) => {
     const { nextPageToken } = await list(caller, { contextId: first, pageSize: 1 });
     const token = nextPageToken as string;
     const tokens: JsonObject[] = [
@@ -161,18 +161,18 @@ suite("ListTasks", () => {
     return failures.map((failure) => checkFailure(caller, failure, "INVALID_ARGUMENT", ["pageToken"]));
   });
 
-  everywhere("names every bad field at once", bed, async (caller) => {
+  everywhere("R-052 R-251 C-41 names every bad field at once", bed, async (caller) => {
     const failure = await failureOf(caller.unary("ListTasks", { pageSize: 0, historyLength: -2, status: 99 }));
     return checkFailure(caller, failure, "INVALID_ARGUMENT", ["pageSize", "historyLength", "status"]);
   });
 
-  everywhere("takes TASK_STATE_UNSPECIFIED as no filter", bed, async (caller) => {
+  everywhere("R-050 C-41 takes TASK_STATE_UNSPECIFIED as no filter", bed, async (caller) => {
     const page = await list(caller, { contextId: first, status: "TASK_STATE_UNSPECIFIED" });
     assert.equal(page["totalSize"], 6);
     return undefined;
   });
 
-  everywhere("takes any number of digits in a time", bed, async (caller, on) => {
+  everywhere("C-57 takes any number of digits in a time", bed, async (caller, on) => {
     for (const statusTimestampAfter of ["2020-01-01T00:00:00Z", "2020-01-01T00:00:00.123456789Z"]) {
       assert.equal((await list(caller, { contextId: first, statusTimestampAfter }))["totalSize"], 6);
     }

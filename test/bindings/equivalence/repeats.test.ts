@@ -6,7 +6,7 @@ import { brief, collect, everywhere, nextFrame, send, sharedBed, stateOf, taskOf
 suite("the same message sent again", () => {
   const bed = sharedBed();
 
-  everywhere("at the same time begins one task", bed, async (caller) => {
+  everywhere("R-023 SV-14 PR-04 at the same time begins one task", bed, async (caller) => {
     const contextId = crypto.randomUUID();
     const request = send("complete", { message: { contextId } });
     const replies = await Promise.all(Array.from({ length: 8 }, () => caller.unary("SendMessage", request)));
@@ -15,7 +15,7 @@ suite("the same message sent again", () => {
     return replies[0]?.message;
   });
 
-  everywhere("in another way to wait, with another configuration, is a repeat still", bed, async (caller) => {
+  everywhere("SV-14 in another way to wait, with another configuration, is a repeat still", bed, async (caller) => {
     const request = send("complete");
     const first = taskOf(await caller.unary("SendMessage", request));
     const again = taskOf(await caller.unary("SendMessage", { ...request, configuration: { historyLength: 0 }, metadata: { try: 2 } }));
@@ -36,7 +36,7 @@ suite("the same message sent again", () => {
     return undefined;
   });
 
-  everywhere("over another binding is a repeat still", bed, async (caller, { callers }) => {
+  everywhere("SV-14 over another binding is a repeat still", bed, async (caller, { callers }) => {
     const request = send("complete", { message: { metadata: { n: 1.5, s: "ü", l: [null, true] } } });
     const first = taskOf(await caller.unary("SendMessage", request));
     for (const other of callers) assert.equal(taskOf(await other.unary("SendMessage", request)).id, first.id);

@@ -18,7 +18,7 @@ suite("a blocking send", () => {
     auth: "TASK_STATE_AUTH_REQUIRED",
     talk: "TASK_STATE_COMPLETED",
   })) {
-    everywhere(`waits until the task is at rest: ${text}`, bed, async (caller) => {
+    everywhere(`R-015 R-143 C-03 C-65 P-34 waits until the task is at rest: ${text}`, bed, async (caller) => {
       const reply = await caller.unary("SendMessage", send(text));
       const task = taskOf(reply);
       assert.equal(stateOf(task), state);
@@ -29,13 +29,13 @@ suite("a blocking send", () => {
     });
   }
 
-  everywhere("tells nothing of what broke inside the agent", bed, async (caller) => {
+  everywhere("C-65 tells nothing of what broke inside the agent", bed, async (caller) => {
     const task = taskOf(await caller.unary("SendMessage", send("throw")));
     assert.ok(!JSON.stringify(task).includes("secret"));
     return task;
   });
 
-  everywhere("goes on waiting while the task works, and carries all its artifacts", bed, async (caller, { agent }) => {
+  everywhere("R-015 R-016 goes on waiting while the task works, and carries all its artifacts", bed, async (caller, { agent }) => {
     const gate = agent.gate();
     let answered = false;
     const reply = caller.unary("SendMessage", send(`chunks ${gate.name}`)).finally(() => (answered = true));
@@ -49,7 +49,7 @@ suite("a blocking send", () => {
     return task;
   });
 
-  everywhere("keeps a context that the caller names and makes one where it names none", bed, async (caller) => {
+  everywhere("R-145 R-146 R-147 C-40 keeps a context that the caller names and makes one where it names none", bed, async (caller) => {
     const contextId = crypto.randomUUID();
     const named = taskOf(await caller.unary("SendMessage", send("complete", { message: { contextId } })));
     assert.equal(named.contextId, contextId);
@@ -58,7 +58,7 @@ suite("a blocking send", () => {
     return [named, made];
   });
 
-  everywhere("answers a repeat with the first task", bed, async (caller) => {
+  everywhere("R-023 SV-14 PR-04 answers a repeat with the first task", bed, async (caller) => {
     const request = send("complete");
     const first = await caller.unary("SendMessage", request);
     const again = await caller.unary("SendMessage", request);
@@ -70,7 +70,7 @@ suite("a blocking send", () => {
     return [first.message, again.message, other];
   });
 
-  everywhere("keeps every kind of part and all metadata as they came", bed, async (caller) => {
+  everywhere("R-006 R-177 R-275 keeps every kind of part and all metadata as they came", bed, async (caller) => {
     const parts = [
       { text: "complete" },
       { data: { a: [1, null, "x", { b: false }], n: 1.5 } },
@@ -91,7 +91,7 @@ suite("a send that returns immediately", () => {
   const bed = sharedBed();
 
   everywhere(
-    "shows the task SUBMITTED while the agent is silent; it can be read, followed and canceled at once",
+    "R-011 R-017 R-078 P-7 P-33 PR-11 shows the task SUBMITTED while the agent is silent; it can be read, followed and canceled at once",
     bed,
     async (caller, { agent }) => {
       const gate = agent.gate();
@@ -138,7 +138,7 @@ suite("a streaming send", () => {
     talk: [...WORKING_FIRST, "status WORKING", "status COMPLETED"],
   };
   for (const [text, expected] of Object.entries(cases)) {
-    everywhere(`carries the task, then every event, and ends: ${text}`, bed, async (caller) => {
+    everywhere(`R-027 R-030 R-031 R-035 SV-02 C-36 carries the task, then every event, and ends: ${text}`, bed, async (caller) => {
       const stream = caller.stream("SendStreamingMessage", send(text));
       const { frames, end } = await collect(stream);
       const headers = await stream.headers;
@@ -151,7 +151,7 @@ suite("a streaming send", () => {
     });
   }
 
-  everywhere("delivers each event as it comes", bed, async (caller, { agent }) => {
+  everywhere("R-032 SV-13 delivers each event as it comes", bed, async (caller, { agent }) => {
     const gate = agent.gate();
     const stream = caller.stream("SendStreamingMessage", send(`chunks ${gate.name}`));
     const seen: JsonObject[] = [];
@@ -176,7 +176,7 @@ suite("a streaming send", () => {
     return seen;
   });
 
-  everywhere("sends its first frame while the agent is silent", bed, async (caller, { agent }) => {
+  everywhere("R-032 PR-11 sends its first frame while the agent is silent", bed, async (caller, { agent }) => {
     const gate = agent.gate();
     const stream = caller.stream("SendStreamingMessage", send(`silent ${gate.name}`));
     assert.equal(brief(await nextFrame(stream)), "task SUBMITTED");
@@ -187,17 +187,21 @@ suite("a streaming send", () => {
     return frames;
   });
 
-  everywhere("stays open at AUTH_REQUIRED: the credential comes out of band and the turn goes on", bed, async (caller, { agent }) => {
-    const gate = agent.gate();
-    const stream = caller.stream("SendStreamingMessage", send(`auth-then-on ${gate.name}`));
-    const first = [await nextFrame(stream), await nextFrame(stream)];
-    assert.deepEqual(first.map(brief), ["task SUBMITTED", "status AUTH_REQUIRED"]);
-    await gate.reached;
-    gate.open();
-    const { frames, end } = await collect(stream);
-    assert.deepEqual([frames.map(brief), end], [["status WORKING", "status COMPLETED"], "clean"]);
-    return [first, frames];
-  });
+  everywhere(
+    "R-180 R-181 C-02 stays open at AUTH_REQUIRED: the credential comes out of band and the turn goes on",
+    bed,
+    async (caller, { agent }) => {
+      const gate = agent.gate();
+      const stream = caller.stream("SendStreamingMessage", send(`auth-then-on ${gate.name}`));
+      const first = [await nextFrame(stream), await nextFrame(stream)];
+      assert.deepEqual(first.map(brief), ["task SUBMITTED", "status AUTH_REQUIRED"]);
+      await gate.reached;
+      gate.open();
+      const { frames, end } = await collect(stream);
+      assert.deepEqual([frames.map(brief), end], [["status WORKING", "status COMPLETED"], "clean"]);
+      return [first, frames];
+    },
+  );
 
   everywhere("of a repeat starts with the task as it is now and ends where the first stream would have", bed, async (caller) => {
     const done = send("complete");
@@ -211,7 +215,7 @@ suite("a streaming send", () => {
     return [ended.frames, waiting.frames];
   });
 
-  everywhere("of a repeat joins a task that still runs", bed, async (caller, { agent }) => {
+  everywhere("R-082 of a repeat joins a task that still runs", bed, async (caller, { agent }) => {
     const gate = agent.gate();
     const request = send(`slow ${gate.name}`);
     const first = caller.stream("SendStreamingMessage", request);
@@ -228,29 +232,33 @@ suite("a streaming send", () => {
 suite("an agent that answers directly", () => {
   const bed = sharedBed({ replyTimeoutMs: 50 });
 
-  everywhere("gives a Message and no task, whatever the way to wait", bed, async (caller) => {
-    const contextId = crypto.randomUUID();
-    const request = send("reply hello", { message: { contextId } });
-    const blocking = await caller.unary("SendMessage", request);
-    const immediate = await caller.unary("SendMessage", send("reply hello", { configuration: { returnImmediately: true } }));
-    const { frames, end } = await collect(caller.stream("SendStreamingMessage", send("reply hello")));
-    assert.deepEqual([frames.map(brief), end], [["message"], "clean"]);
-    const { message } = blocking.message as { message: JsonObject };
-    assert.equal(message["role"], "ROLE_AGENT");
-    assert.equal(message["contextId"], contextId);
-    assert.equal(message["taskId"], undefined);
-    assert.equal(blocking.headers.get("a2a-task-id"), undefined);
-    const list = await caller.unary("ListTasks", { contextId });
-    assert.equal(list.message["totalSize"], undefined);
-    return [blocking.message, immediate.message, frames];
-  });
+  everywhere(
+    "R-009 R-010 R-018 R-029 R-033 R-146 R-162 R-164 gives a Message and no task, whatever the way to wait",
+    bed,
+    async (caller) => {
+      const contextId = crypto.randomUUID();
+      const request = send("reply hello", { message: { contextId } });
+      const blocking = await caller.unary("SendMessage", request);
+      const immediate = await caller.unary("SendMessage", send("reply hello", { configuration: { returnImmediately: true } }));
+      const { frames, end } = await collect(caller.stream("SendStreamingMessage", send("reply hello")));
+      assert.deepEqual([frames.map(brief), end], [["message"], "clean"]);
+      const { message } = blocking.message as { message: JsonObject };
+      assert.equal(message["role"], "ROLE_AGENT");
+      assert.equal(message["contextId"], contextId);
+      assert.equal(message["taskId"], undefined);
+      assert.equal(blocking.headers.get("a2a-task-id"), undefined);
+      const list = await caller.unary("ListTasks", { contextId });
+      assert.equal(list.message["totalSize"], undefined);
+      return [blocking.message, immediate.message, frames];
+    },
+  );
 
   for (const [text, reason] of [
     ["reply-invalid", "INVALID_AGENT_RESPONSE"],
     ["reply-throw", "INTERNAL"],
     ["reply-never", "DEADLINE_EXCEEDED"],
   ] as const) {
-    everywhere(`and fails to is an error, and no task: ${text}`, bed, async (caller) => {
+    everywhere(`R-254 and fails to is an error, and no task: ${text}`, bed, async (caller) => {
       const contextId = crypto.randomUUID();
       const request = send(text, { message: { contextId } });
       const unary = await failureOf(caller.unary("SendMessage", request));
@@ -262,7 +270,7 @@ suite("an agent that answers directly", () => {
     });
   }
 
-  everywhere("is not asked about a task that exists", bed, async (caller) => {
+  everywhere("R-026 is not asked about a task that exists", bed, async (caller) => {
     const id = await startTask(caller, "input");
     const task = taskOf(await caller.unary("SendMessage", send("complete", { message: { taskId: id } })));
     assert.equal(task.id, id);

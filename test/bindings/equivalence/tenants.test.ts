@@ -21,7 +21,7 @@ function calls(caller: Caller, tenant: JsonObject, options: CallOptions = {}): (
 suite("tenants that are off", () => {
   const bed = sharedBed();
 
-  everywhere("make a tenant in a request bad input", bed, async (caller) => {
+  everywhere("R-303 make a tenant in a request bad input", bed, async (caller) => {
     const failures = await Promise.all(calls(caller, { tenant: "acme" }).map(failureOf));
     return failures.map((failure) => checkFailure(caller, failure, "INVALID_ARGUMENT", ["tenant"]));
   });
@@ -31,7 +31,7 @@ suite("tenants that are off", () => {
     return undefined;
   });
 
-  test("have no routes on HTTP+JSON", async () => {
+  test("P-45 have no routes on HTTP+JSON", async () => {
     const { rest } = bed();
     for (const failure of await Promise.all(calls(rest, {}, { pathTenant: "acme" }).map(failureOf))) {
       assert.deepEqual([failure.httpStatus, failure.reason], [404, "PATH_NOT_FOUND"]);
@@ -43,7 +43,7 @@ for (const tenants of ["any", ["acme", "umbrella", "a/b c"]] as const) {
   suite(`tenants: ${JSON.stringify(tenants)}`, () => {
     const bed = sharedBed({ tenants: tenants as "any" });
 
-    everywhere("keep their tasks apart, by path as by field", bed, async (caller) => {
+    everywhere("R-303 R-304 R-305 R-366 keep their tasks apart, by path as by field", bed, async (caller) => {
       const contextId = crypto.randomUUID();
       const asked = send("input", { message: { contextId } });
       const { id } = taskOf(await caller.unary("SendMessage", asked, { pathTenant: "acme" }));
@@ -72,30 +72,30 @@ for (const tenants of ["any", ["acme", "umbrella", "a/b c"]] as const) {
       return [...seen, frames];
     });
 
-    everywhere("are decoded from one path segment", bed, async (caller) => {
+    everywhere("R-305 C-53 are decoded from one path segment", bed, async (caller) => {
       const reply = await caller.unary("SendMessage", send("return"), { pathTenant: "a/b c" });
       const read = await caller.unary("GetTask", { id: taskOf(reply).id, tenant: "a/b c" });
       return read.message;
     });
 
-    everywhere("may be named twice if alike", bed, async (caller) => {
+    everywhere("C-53 may be named twice if alike", bed, async (caller) => {
       await caller.unary("ListTasks", { tenant: "acme" }, { pathTenant: "acme" });
       await caller.unary("SendMessage", { ...send("return"), tenant: "acme" }, { pathTenant: "acme" });
       return undefined;
     });
 
-    test("in the path must be the one in the body or the query", async () => {
+    test("C-53 in the path must be the one in the body or the query", async () => {
       const { rest } = bed();
       const failures = await Promise.all(calls(rest, { tenant: "umbrella" }, { pathTenant: "acme" }).map(failureOf));
       for (const failure of failures) checkFailure(rest, failure, "INVALID_ARGUMENT", ["tenant"]);
     });
 
-    everywhere("may not have the name of a route", bed, async (caller) => {
+    everywhere("C-53 may not have the name of a route", bed, async (caller) => {
       const failures = await Promise.all(calls(caller, { tenant: "tasks" }).map(failureOf));
       return failures.map((failure) => checkFailure(caller, failure, "TENANT_NOT_FOUND"));
     });
 
-    test("lose against routes without a tenant", async () => {
+    test("C-53 lose against routes without a tenant", async () => {
       const { rest } = bed();
       const reply = await rest.http.fetch({
         method: "GET",
@@ -110,7 +110,7 @@ for (const tenants of ["any", ["acme", "umbrella", "a/b c"]] as const) {
 suite("a list of tenants", () => {
   const bed = sharedBed({ tenants: ["acme"] });
 
-  everywhere("makes all others not found", bed, async (caller) => {
+  everywhere("R-303 C-53 makes all others not found", bed, async (caller) => {
     const failures = [
       ...(await Promise.all(calls(caller, { tenant: "umbrella" }).map(failureOf))),
       ...(await Promise.all(calls(caller, {}, { pathTenant: "umbrella" }).map(failureOf))),
@@ -120,7 +120,7 @@ suite("a list of tenants", () => {
   });
 });
 
-test("a prefix comes before routes and tenants", async () => {
+test("R-299 a prefix comes before routes and tenants", async () => {
   await using bed = await openBed({ restPrefix: "/api/v1", tenants: "any" });
   const { rest } = bed;
   const { id } = taskOf(await rest.unary("SendMessage", send("return"), { pathTenant: "acme" }));

@@ -32,11 +32,15 @@ suite("a send that is not valid", () => {
     ],
   };
   for (const [name, [request, fields]] of Object.entries(cases)) {
-    everywhere(`names each bad field, in every way to wait: ${name}`, bed, async (caller) => {
-      const calls = [caller.unary("SendMessage", request()), caller.stream("SendStreamingMessage", request())];
-      const failures = await Promise.all(calls.map(failureOf));
-      return failures.map((failure) => checkFailure(caller, failure, "INVALID_ARGUMENT", fields));
-    });
+    everywhere(
+      `R-148 R-228 R-237 R-250 R-251 R-268 R-269 C-17 C-30 C-41 PR-08 names each bad field, in every way to wait: ${name}`,
+      bed,
+      async (caller) => {
+        const calls = [caller.unary("SendMessage", request()), caller.stream("SendStreamingMessage", request())];
+        const failures = await Promise.all(calls.map(failureOf));
+        return failures.map((failure) => checkFailure(caller, failure, "INVALID_ARGUMENT", fields));
+      },
+    );
   }
 
   everywhere("is refused in a message short enough for a trailer, however many fields are bad", bed, async (caller) => {
@@ -49,7 +53,7 @@ suite("a send that is not valid", () => {
     return violations;
   });
 
-  everywhere("has an empty text or empty data: that is content", bed, async (caller) => {
+  everywhere("R-177 has an empty text or empty data: that is content", bed, async (caller) => {
     const parts = [{ text: "return" }, { text: "" }, { data: {} }, { raw: "" }, { url: "" }];
     return (await caller.unary("SendMessage", send("", { message: { parts } }))).message;
   });
@@ -61,7 +65,7 @@ suite("JSON within a message", () => {
   /** Beyond this a protobuf decoder somewhere on the way would give up. */
   const DEEPEST = 43;
 
-  everywhere("may nest as deep on every binding, and comes back from all", bed, async (caller, { callers }) => {
+  everywhere("R-370 may nest as deep on every binding, and comes back from all", bed, async (caller, { callers }) => {
     const { id } = taskOf(await caller.unary("SendMessage", send("return", { message: { metadata: { k: nested(DEEPEST) } } })));
     const read = await Promise.all(callers.map((other) => other.unary("GetTask", { id })));
     for (const { message: task } of read) assert.deepEqual(task, read[0]?.message);
@@ -74,14 +78,14 @@ suite("JSON within a message", () => {
 suite("a request for a task that is not valid", () => {
   const bed = sharedBed();
 
-  everywhere("names an id that is too long", bed, async (caller) => {
+  everywhere("R-250 names an id that is too long", bed, async (caller) => {
     const id = "x".repeat(513);
     const calls = [caller.unary("GetTask", { id }), caller.unary("CancelTask", { id }), caller.stream("SubscribeToTask", { id })];
     const failures = await Promise.all(calls.map(failureOf));
     return failures.map((failure) => checkFailure(caller, failure, "INVALID_ARGUMENT", ["id"]));
   });
 
-  everywhere("is answered alike whatever characters its id has", bed, async (caller) => {
+  everywhere("R-040 is answered alike whatever characters its id has", bed, async (caller) => {
     const failures = [];
     for (const id of ["a b", "a:b", "a%2Fb", "a/b", "ü💥", "x:cancel", "..", "a?b#c"]) {
       // These two are no paths, they are somewhere else on the way.
@@ -91,7 +95,7 @@ suite("a request for a task that is not valid", () => {
     return failures;
   });
 
-  test("names an id that is missing, where the binding can leave it out", async () => {
+  test("R-268 C-30 names an id that is missing, where the binding can leave it out", async () => {
     for (const caller of [bed().grpc, bed().jsonRpc]) {
       const calls = [caller.unary("GetTask", {}), caller.unary("CancelTask", {}), caller.stream("SubscribeToTask", {})];
       for (const failure of await Promise.all(calls.map(failureOf))) checkFailure(caller, failure, "INVALID_ARGUMENT", ["id"]);
@@ -108,13 +112,13 @@ suite("media types", () => {
   const bed = sharedBed({}, new ScenarioAgent({ card }));
   const part = (mediaType: string): JsonObject => send("", { message: { parts: [{ text: "return", mediaType }] } });
 
-  everywhere("that the agent or a skill takes are taken, parameters and case aside", bed, async (caller) => {
+  everywhere("R-014 that the agent or a skill takes are taken, parameters and case aside", bed, async (caller) => {
     for (const mediaType of ["text/plain", "Text/PLAIN; charset=utf-8", "image/png", ""])
       await caller.unary("SendMessage", part(mediaType));
     return undefined;
   });
 
-  everywhere("that nobody takes are refused, in every way to wait, and nothing begins", bed, async (caller) => {
+  everywhere("R-014 R-034 R-370 that nobody takes are refused, in every way to wait, and nothing begins", bed, async (caller) => {
     const contextId = crypto.randomUUID();
     const request = send("", { message: { contextId, parts: [{ text: "return" }, { url: "https://e.x/", mediaType: "audio/ogg" }] } });
     const calls = [caller.unary("SendMessage", request), caller.stream("SendStreamingMessage", request)];
@@ -129,7 +133,7 @@ suite("media types", () => {
     return checkFailure(caller, failure, "CONTENT_TYPE_NOT_SUPPORTED");
   });
 
-  everywhere("that a caller accepts must be given by the agent, if only one of them", bed, async (caller) => {
+  everywhere("R-038 C-58 that a caller accepts must be given by the agent, if only one of them", bed, async (caller) => {
     const accept = (...acceptedOutputModes: string[]): JsonObject => send("return", { configuration: { acceptedOutputModes } });
     for (const modes of [["text/html"], ["application/json"], ["audio/ogg", "text/plain"], ["*/*"]])
       await caller.unary("SendMessage", accept(...modes));

@@ -45,7 +45,7 @@ suite("A2A-Version", () => {
   for (const { name } of A2AService.methods) {
     const reason = OPERATIONS[name]?.[1];
 
-    everywhere(`of 1.0, whatever its patch, is served: ${name}`, bed, async (caller) => {
+    everywhere(`R-001 R-191 R-193 R-196 C-12 PR-05 of 1.0, whatever its patch, is served: ${name}`, bed, async (caller) => {
       for (const version of SUPPORTED) {
         const failure = await outcome(caller, name, { headers: { "a2a-version": version } });
         assert.equal(failure?.reason, reason, version);
@@ -53,19 +53,23 @@ suite("A2A-Version", () => {
       return undefined;
     });
 
-    everywhere(`of anything else is refused, with what is supported: ${name}`, bed, async (caller) => {
-      const failures = [];
-      for (const version of REFUSED) {
-        const failure = await outcome(caller, name, { headers: { "a2a-version": version } });
-        assert.ok(failure !== undefined, `${version} was taken`);
-        failures.push(checkFailure(caller, failure, "VERSION_NOT_SUPPORTED"));
-        assert.equal(failure.metadata["supportedVersions"], "1.0");
-        assert.match(failure.message, /A2A-Version: 1\.0/);
-      }
-      return failures;
-    });
+    everywhere(
+      `R-192 R-197 R-198 R-204 R-229 C-07 C-11 C-12 P-26 P-46 PR-05 of anything else is refused, with what is supported: ${name}`,
+      bed,
+      async (caller) => {
+        const failures = [];
+        for (const version of REFUSED) {
+          const failure = await outcome(caller, name, { headers: { "a2a-version": version } });
+          assert.ok(failure !== undefined, `${version} was taken`);
+          failures.push(checkFailure(caller, failure, "VERSION_NOT_SUPPORTED"));
+          assert.equal(failure.metadata["supportedVersions"], "1.0");
+          assert.match(failure.message, /A2A-Version: 1\.0/);
+        }
+        return failures;
+      },
+    );
 
-    everywhere(`may be a query parameter where there are queries: ${name}`, bed, async (caller) => {
+    everywhere(`R-206 C-11 P-46 PR-05 may be a query parameter where there are queries: ${name}`, bed, async (caller) => {
       if (caller.binding === "grpc") return undefined;
       const without = { "a2a-version": undefined };
       const asQuery = async (query: string, headers = {}): Promise<Failure | undefined> =>
@@ -82,7 +86,7 @@ suite("A2A-Version", () => {
     });
   }
 
-  everywhere("is judged before the fields of the request", bed, async (caller) => {
+  everywhere("R-196 is judged before the fields of the request", bed, async (caller) => {
     const headers = { "a2a-version": "0.3" };
     const failures = [
       await failureOf(caller.unary("SendMessage", {}, { headers })),
@@ -99,7 +103,7 @@ suite("A2A-Version", () => {
 suite("assumeVersion", () => {
   const bed = sharedBed({ assumeVersion: "1.0" });
 
-  everywhere("serves a call that names no version, and no other", bed, async (caller) => {
+  everywhere("C-11 serves a call that names no version, and no other", bed, async (caller) => {
     for (const version of [undefined, ""]) {
       await caller.unary("ListTasks", {}, { headers: { "a2a-version": version } });
     }

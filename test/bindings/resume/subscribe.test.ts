@@ -11,7 +11,7 @@ import { ACTIVE, idOf, LOG_URI, offsetOf, plain, subscribe, whole } from "./posi
 suite("positions", { timeout: 60_000 }, () => {
   const bed = sharedBed();
 
-  everywhere("stand in every frame where the call asks for them, and only grow", bed, async (caller) => {
+  everywhere("R-221 P-3 stand in every frame where the call asks for them, and only grow", bed, async (caller) => {
     const { frames } = await whole(caller, "talk");
     assert.deepEqual(frames.map(brief), ["task SUBMITTED", "status WORKING", "status WORKING", "status COMPLETED"]);
     // The task's own entry is followed by the message that began it.
@@ -20,7 +20,7 @@ suite("positions", { timeout: 60_000 }, () => {
     return plain(frames);
   });
 
-  everywhere("change nothing else in the frames", bed, async (caller, { agent }) => {
+  everywhere("R-222 change nothing else in the frames", bed, async (caller, { agent }) => {
     const gate = agent.gate();
     const id = await startTask(caller, `chunks ${gate.name}`);
     await gate.reached;
@@ -43,7 +43,7 @@ suite("positions", { timeout: 60_000 }, () => {
 suite("a reader that comes back with a position", { timeout: 60_000 }, () => {
   const bed = sharedBed();
 
-  everywhere("goes on after it, wherever it stood, without the task", bed, async (caller) => {
+  everywhere("P-1 P-3 goes on after it, wherever it stood, without the task", bed, async (caller) => {
     const { id, frames } = await whole(caller, "complete");
     for (const [index, frame] of frames.entries()) {
       if (index === frames.length - 1) continue;
@@ -77,7 +77,7 @@ suite("a reader that comes back with a position", { timeout: 60_000 }, () => {
     return undefined;
   });
 
-  everywhere("is told which header is wrong", bed, async (caller) => {
+  everywhere("R-225 is told which header is wrong", bed, async (caller) => {
     const { id, frames } = await whole(caller, "complete");
     const position = idOf(frames[1] ?? {}).slice(id.length + 1);
     const bad = [
@@ -104,7 +104,7 @@ suite("a reader that comes back with a position", { timeout: 60_000 }, () => {
     return failures;
   });
 
-  everywhere("of another history gets the task, and goes on from there", bed, async (caller, { agent }) => {
+  everywhere("P-3 of another history gets the task, and goes on from there", bed, async (caller, { agent }) => {
     const gate = agent.gate();
     const id = await startTask(caller, `chunks ${gate.name}`);
     await gate.reached;
@@ -129,7 +129,7 @@ suite("a reader that comes back with a position", { timeout: 60_000 }, () => {
     return plain(frames);
   });
 
-  everywhere("is a stranger to a task that there is not", bed, async (caller) => {
+  everywhere("R-225 is a stranger to a task that there is not", bed, async (caller) => {
     const id = crypto.randomUUID();
     return checkFailure(caller, await failureOf(subscribe(caller, id, `${id}/3.00000000`)), "TASK_NOT_FOUND");
   });
@@ -138,7 +138,7 @@ suite("a reader that comes back with a position", { timeout: 60_000 }, () => {
 suite("without the extension", { timeout: 60_000 }, () => {
   const bed = sharedBed();
 
-  everywhere("a position is not looked at, and the first frame is the task", bed, async (caller, { agent }) => {
+  everywhere("R-075 R-092 R-226 SV-08 a position is not looked at, and the first frame is the task", bed, async (caller, { agent }) => {
     const gate = agent.gate();
     const id = await startTask(caller, `slow ${gate.name}`);
     await gate.reached;
@@ -168,7 +168,7 @@ suite("the id lines of server-sent events", { timeout: 60_000 }, () => {
   };
   for (const [name, request] of Object.entries(requests)) {
     for (const extensions of [undefined, LOG_URI]) {
-      test(`of ${name} ${extensions === undefined ? "are not there without the extension" : "are the positions of the frames"}`, async () => {
+      test(`SV-15 of ${name} ${extensions === undefined ? "are not there without the extension" : "are the positions of the frames"}`, async () => {
         const headers = [
           ["a2a-version", "1.0"],
           ["content-type", "application/json"],

@@ -29,7 +29,7 @@ suite("a position that is no longer kept", { timeout: 60_000 }, () => {
   const agent = new ManyChunks();
   const bed = sharedBed({ windowEntries: 20, windowBytes: 2000 }, agent);
 
-  everywhere("leads to the task as it stands, and on from there without a repeat", bed, async (caller) => {
+  everywhere("C-35 P-3 leads to the task as it stands, and on from there without a repeat", bed, async (caller) => {
     const request = send("many");
     const { messageId } = request["message"] as { messageId: string };
     const gate = agent.gate();

@@ -68,7 +68,7 @@ suite("the agent card", () => {
   const bed = sharedBed({ tokens: { t: "alice" } });
   const fetch = (more: Partial<HttpRequest> = {}): Promise<HttpReply> => bed().rest.http.fetch({ method: "GET", target: CARD, ...more });
 
-  test("is served to everybody, whatever version they name", async () => {
+  test("R-308 R-309 is served to everybody, whatever version they name", async () => {
     for (const version of [undefined, "", "0.3", "99.0", "1.0"]) {
       const reply = await fetch({ headers: version === undefined ? [] : [["a2a-version", version]] });
       assert.equal(reply.status, 200);
@@ -208,7 +208,7 @@ suite("the agent card", () => {
   });
 });
 
-test("the card names the URLs of the options, not the listening address", async () => {
+test("R-317 R-321 the card names the URLs of the options, not the listening address", async () => {
   await using bed = await openBed({ publicGrpcUrl: "agents.example:443", publicHttpUrl: "https://agents.example/a/", restPrefix: "/v1" });
   const { text } = await bed.rest.http.fetch({ method: "GET", target: CARD });
   const { supportedInterfaces } = JSON.parse(text) as { supportedInterfaces: { url: string }[] };

@@ -71,7 +71,7 @@ suite("gRPC on the wire", () => {
     }
   };
 
-  test("an error is a status with google.rpc.Status in grpc-status-details-bin, and no message", () =>
+  test("R-231 R-232 R-234 R-241 an error is a status with google.rpc.Status in grpc-status-details-bin, and no message", () =>
     withSession(async (session) => {
       const request = toBinary(GetTaskRequestSchema, create(GetTaskRequestSchema, { id: "t-1" }));
       const { headers, trailers, messages } = await raw(session, "GetTask", request, auth);
@@ -108,7 +108,7 @@ suite("gRPC on the wire", () => {
       assert.equal(bytes.toString("hex"), golden.toString("hex"));
     }));
 
-  test("bad fields come as BadRequest behind the ErrorInfo", () =>
+  test("R-237 bad fields come as BadRequest behind the ErrorInfo", () =>
     withSession(async (session) => {
       const { trailers } = await raw(session, "SendMessage", new Uint8Array(), auth);
       assert.equal(trailers["grpc-status"], "3");
@@ -136,7 +136,7 @@ suite("gRPC on the wire", () => {
       }
     }));
 
-  test("a task's id travels in the initial metadata of its sends", () =>
+  test("C-59 a task's id travels in the initial metadata of its sends", () =>
     withSession(async (session) => {
       const said = { messageId: "wire-1", role: Role.USER, parts: [{ content: { case: "text", value: "complete" } as const }] };
       const request = toBinary(SendMessageRequestSchema, create(SendMessageRequestSchema, { message: said }));
@@ -153,7 +153,7 @@ suite("gRPC on the wire", () => {
       assert.equal(unary.headers["a2a-task-id"], stream.headers["a2a-task-id"]);
     }));
 
-  test("an unauthenticated call is challenged in its metadata", () =>
+  test("R-244 R-358 an unauthenticated call is challenged in its metadata", () =>
     withSession(async (session) => {
       const { headers, trailers } = await raw(session, "ListTasks", new Uint8Array());
       assert.equal(trailers["grpc-status"], "16");
@@ -166,7 +166,7 @@ suite("gRPC on the wire", () => {
       assert.equal(trailers["grpc-status"], "12");
     }));
 
-  test("every subscriber gets the same bytes, those of the log", async () => {
+  test("R-084 SV-03 every subscriber gets the same bytes, those of the log", async () => {
     const { agent, grpc } = bed();
     const gate = agent.gate();
     const request = {
@@ -193,7 +193,7 @@ suite("gRPC on the wire", () => {
     });
   });
 
-  test("an empty list is an empty list", () =>
+  test("R-054 an empty list is an empty list", () =>
     withSession(async (session) => {
       const reply = await raw(session, "ListTasks", Uint8Array.of(18, 1, 120), auth);
       const { tasks, pageSize, totalSize, nextPageToken } = fromBinary(ListTasksResponseSchema, reply.messages[0] as Buffer);

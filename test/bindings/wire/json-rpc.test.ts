@@ -32,14 +32,14 @@ suite("JSON-RPC", () => {
     params,
   });
 
-  test("answers with the standard's members and no others, as application/json", async () => {
+  test("R-046 R-054 R-267 R-279 R-280 C-18 answers with the standard's members and no others, as application/json", async () => {
     const { status, headers, text } = await fetch(JSON.stringify(list("r1")));
     assert.equal(status, 200);
     assert.equal(headers.get("content-type"), "application/json");
     assert.equal(text, '{"jsonrpc":"2.0","id":"r1","result":{"pageSize":50,"tasks":[],"nextPageToken":"","totalSize":0}}');
   });
 
-  test("answers an error of the call with HTTP 200 and the details of google.rpc", async () => {
+  test("R-231 R-236 R-240 C-10 C-60 answers an error of the call with HTTP 200 and the details of google.rpc", async () => {
     const { status, headers, text } = await fetch(JSON.stringify({ jsonrpc: "2.0", id: 7, method: "GetTask", params: { id: "t-1" } }));
     assert.equal(status, 200);
     assert.equal(headers.get("content-type"), "application/json");
@@ -69,7 +69,7 @@ suite("JSON-RPC", () => {
   }
 
   for (const method of ["GET", "PUT", "DELETE", "HEAD", "OPTIONS"]) {
-    test(`answers 405 in JSON to ${method}`, async () => {
+    test(`PR-07 answers 405 in JSON to ${method}`, async () => {
       const reply = await fetch(undefined, { method, headers: [] });
       assert.equal(reply.status, 405);
       assert.equal(reply.headers.get("allow"), "POST");
@@ -87,7 +87,7 @@ suite("JSON-RPC", () => {
     ["application/a2a+json", 200],
     [undefined, 200],
   ] as const) {
-    test(`answers ${status} to a body of type ${type}`, async () => {
+    test(`R-279 C-61 answers ${status} to a body of type ${type}`, async () => {
       const headers = [["a2a-version", "1.0"] as const, ...(type === undefined ? [] : [["content-type", type] as const])];
       const reply = await fetch(JSON.stringify(list(1)), { headers });
       assert.equal(reply.status, status);
@@ -106,7 +106,7 @@ suite("JSON-RPC", () => {
     ["no UTF-8", Uint8Array.of(0x22, 0xc3, 0x28, 0x22)],
     ["UTF-16", Buffer.from(JSON.stringify({ jsonrpc: "2.0" }), "utf16le")],
   ] as const) {
-    test(`answers -32700 with a null id to ${name}`, async () => {
+    test(`R-242 R-276 answers -32700 with a null id to ${name}`, async () => {
       const reply = await fetch(body);
       assert.equal(reply.status, 200);
       const json = JSON.parse(reply.text) as JsonObject;
@@ -131,20 +131,20 @@ suite("JSON-RPC", () => {
     ["true as id", { ...good, id: true }, null],
     ["no id and no method", { jsonrpc: "2.0" }, null],
   ] as const) {
-    test(`answers -32600 to an envelope that is wrong: ${name}`, async () => {
+    test(`R-242 answers -32600 to an envelope that is wrong: ${name}`, async () => {
       const json = await post(request as JsonValue);
       assert.deepEqual([json["id"], errorOf(json).code], [id, -32600]);
     });
   }
 
-  test("answers -32601 to a method that is none", async () => {
+  test("R-242 R-278 R-385 C-51 P-19 answers -32601 to a method that is none", async () => {
     for (const method of ["message/send", "sendMessage", "Nothing", "", "constructor", "__proto__", "lf.a2a.v1.A2AService/GetTask"]) {
       const json = await post({ jsonrpc: "2.0", id: 1, method, params: {} });
       assert.deepEqual([json["id"], errorOf(json).code], [1, -32601], method);
     }
   });
 
-  test("answers -32602 to params that are no object", async () => {
+  test("R-242 answers -32602 to params that are no object", async () => {
     for (const params of [[], ["x"], "x", 1, true, false]) {
       const json = await post(list(1, params));
       assert.equal(errorOf(json).code, -32602);
@@ -152,7 +152,7 @@ suite("JSON-RPC", () => {
     }
   });
 
-  test("takes absent and null params as {}", async () => {
+  test("R-141 C-52 takes absent and null params as {}", async () => {
     for (const request of [
       { jsonrpc: "2.0", id: 1, method: "ListTasks" },
       { jsonrpc: "2.0", id: 1, method: "ListTasks", params: null },
@@ -174,7 +174,7 @@ suite("JSON-RPC", () => {
     [{ statusTimestampAfter: "2020-01-01" }, ["statusTimestampAfter"]],
     [{ includeArtifacts: "true" }, ["includeArtifacts"]],
   ] as const) {
-    test(`names what is wrong in ${JSON.stringify(params)}`, async () => {
+    test(`R-237 R-251 C-41 names what is wrong in ${JSON.stringify(params)}`, async () => {
       const { code, data } = errorOf(await post(list(1, params as unknown as JsonValue)));
       assert.equal(code, -32602);
       const violations = (data[1]?.["fieldViolations"] ?? []) as JsonObject[];
@@ -185,7 +185,7 @@ suite("JSON-RPC", () => {
     });
   }
 
-  test("takes snake_case, enum numbers, numbers as strings, nulls and unknown members", async () => {
+  test("R-264 R-265 R-271 C-46 takes snake_case, enum numbers, numbers as strings, nulls and unknown members", async () => {
     const said = { message_id: crypto.randomUUID(), role: 1, parts: [{ text: "return", kind: "text" }], context_id: null, final: true };
     const params = { message: said, configuration: { history_length: "1", blocking: true }, extra: [{}] };
     const json = await post({ jsonrpc: "2.0", id: 1, method: "SendMessage", params, extra: 1 });
@@ -207,7 +207,7 @@ suite("JSON-RPC", () => {
     "-123456789012345678901234567890",
     "1e400",
   ]) {
-    test(`gives back the id ${id}`, async () => {
+    test(`R-281 gives back the id ${id}`, async () => {
       for (const params of ['{"contextId":"none"}', '{"contextId":5}', '{"contextId":"none","nested":{"id":77777777777777777777}}']) {
         const { text } = await fetch(`{"jsonrpc":"2.0","method":"ListTasks","params":${params},"id":${id}}`);
         // What is not a safe integer goes back as its source text; the others may be written in another way.
@@ -272,7 +272,7 @@ suite("JSON-RPC", () => {
     assert.equal(reply.headers.get("a2a-task-id"), task.id);
   });
 
-  test("a subscription to a task that has ended is a plain reply with HTTP 200", async () => {
+  test("R-073 R-282 C-34 SV-09 a subscription to a task that has ended is a plain reply with HTTP 200", async () => {
     const { id } = taskOf(await bed().jsonRpc.unary("SendMessage", send("complete")));
     const reply = await fetch(JSON.stringify({ jsonrpc: "2.0", id: "s", method: "SubscribeToTask", params: { id } }));
     assert.deepEqual([reply.status, reply.headers.get("content-type")], [200, "application/json"]);

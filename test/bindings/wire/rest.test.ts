@@ -25,7 +25,7 @@ suite("HTTP+JSON", () => {
   const fetch = (method: string, target: string, more: Partial<HttpRequest> = {}): Promise<HttpReply> =>
     bed().rest.http.fetch({ method, target, headers: [VERSION], ...more });
 
-  test("writes an error as google.rpc.Status under `error`", async () => {
+  test("R-231 R-232 R-235 R-239 C-07 C-08 writes an error as google.rpc.Status under `error`", async () => {
     const { status, text } = await fetch("GET", "/tasks/t-1");
     assert.equal(status, 404);
     assert.deepEqual(JSON.parse(text), {
@@ -45,7 +45,7 @@ suite("HTTP+JSON", () => {
     });
   });
 
-  test("writes a task, a reply of a send and a list without wrapping", async () => {
+  test("R-046 R-054 R-267 R-289 C-18 writes a task, a reply of a send and a list without wrapping", async () => {
     const body = JSON.stringify(send("complete"));
     const sent = await fetch("POST", "/message:send", { headers: [VERSION, A2A_JSON], body });
     const { task } = JSON.parse(sent.text) as { task: JsonObject };
@@ -56,7 +56,7 @@ suite("HTTP+JSON", () => {
     assert.equal(text, '{"pageSize":50,"tasks":[],"nextPageToken":"","totalSize":0}');
   });
 
-  test("leaves out what is absent: no artifacts in a list, no history of length 0", async () => {
+  test("R-048 R-058 R-062 R-173 R-260 R-261 leaves out what is absent: no artifacts in a list, no history of length 0", async () => {
     const contextId = crypto.randomUUID();
     await bed().rest.unary("SendMessage", send("complete", { message: { contextId } }));
     const { text } = await fetch("GET", `/tasks?contextId=${contextId}&historyLength=0`);
@@ -65,7 +65,7 @@ suite("HTTP+JSON", () => {
     assert.match(task.status.timestamp, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   });
 
-  test("takes queries by JSON name and proto name, enums by name and number, flags as words", async () => {
+  test("R-291 R-292 takes queries by JSON name and proto name, enums by name and number, flags as words", async () => {
     const contextId = crypto.randomUUID();
     await bed().rest.unary("SendMessage", send("complete", { message: { contextId } }));
     for (const query of [
@@ -92,7 +92,7 @@ suite("HTTP+JSON", () => {
     ["contextId=%FF", "contextId"],
     ["historyLength=-1", "historyLength"],
   ] as const) {
-    test(`names the bad parameter of ?${query}`, async () => {
+    test(`R-052 R-237 R-251 C-41 names the bad parameter of ?${query}`, async () => {
       const reply = await fetch("GET", `/tasks?${query}`);
       assert.equal(reply.status, 400);
       assert.equal(reasonOf(reply), "INVALID_ARGUMENT");
@@ -123,7 +123,7 @@ suite("HTTP+JSON", () => {
     ["HEAD", "/tasks", 405, "GET"],
     ["OPTIONS", "/tasks", 405, "GET"],
   ] as const) {
-    test(`answers ${status} in JSON to ${method} ${target}`, async () => {
+    test(`R-299 C-56 PR-07 answers ${status} in JSON to ${method} ${target}`, async () => {
       const reply = await fetch(method, target);
       assert.equal(reply.status, status);
       assert.equal(reply.headers.get("allow"), allow);
@@ -142,7 +142,7 @@ suite("HTTP+JSON", () => {
     ["unknown members", '{"x":1,"final":true}', "application/json"],
   ] as const) {
     const headers = [VERSION, ...(type === undefined ? [] : [["content-type", type] as const])];
-    test(`takes ${name} as the body of :cancel and :subscribe`, async () => {
+    test(`C-01 C-54 P-23 takes ${name} as the body of :cancel and :subscribe`, async () => {
       const { rest } = bed();
       const canceled = await fetch("POST", `/tasks/${await startTask(rest, "input")}:cancel`, { headers, body });
       assert.equal(canceled.status, 200, canceled.text);
@@ -154,7 +154,7 @@ suite("HTTP+JSON", () => {
     });
   }
 
-  test("takes a body whose id is the path's and refuses one that differs", async () => {
+  test("C-54 takes a body whose id is the path's and refuses one that differs", async () => {
     const { rest } = bed();
     const id = await startTask(rest, "input");
     const other = await fetch("POST", `/tasks/${id}:cancel`, { headers: [VERSION, JSON_TYPE], body: '{"id":"other"}' });
@@ -176,14 +176,14 @@ suite("HTTP+JSON", () => {
     ],
     ["nests without end", `{"metadata":${'{"a":'.repeat(5000)}1${"}".repeat(5001)}`, "INVALID_ARGUMENT"],
   ] as const) {
-    test(`refuses a body that ${name}`, async () => {
+    test(`R-177 R-276 PR-08 refuses a body that ${name}`, async () => {
       const reply = await fetch("POST", "/message:send", { headers: [VERSION, JSON_TYPE], body });
       assert.equal(reply.status, 400);
       assert.equal(reasonOf(reply), reason);
     });
   }
 
-  test("takes snake_case names, enum numbers, and null as unset", async () => {
+  test("R-062 R-265 takes snake_case names, enum numbers, and null as unset", async () => {
     const said = {
       message_id: crypto.randomUUID(),
       role: 1,
@@ -197,7 +197,7 @@ suite("HTTP+JSON", () => {
   });
 
   for (const type of ["text/plain", "application/x-www-form-urlencoded", "application/jsonp", "application/grpc", "nonsense"]) {
-    test(`answers 415 to a body of ${type}`, async () => {
+    test(`C-61 answers 415 to a body of ${type}`, async () => {
       const reply = await fetch("POST", "/message:send", {
         headers: [VERSION, ["content-type", type]],
         body: JSON.stringify(send("return")),
@@ -217,7 +217,7 @@ suite("HTTP+JSON", () => {
     [undefined, undefined, "application/a2a+json"],
     [undefined, "text/html, application/json;q=0.9", "application/json"],
   ] as const) {
-    test(`answers in ${answered} where ${sent} was sent and ${accept} is accepted`, async () => {
+    test(`R-288 C-09 answers in ${answered} where ${sent} was sent and ${accept} is accepted`, async () => {
       const headers = [VERSION, ["content-type", sent], ["accept", accept]].filter((one): one is [string, string] => one[1] !== undefined);
       const reply = await fetch("POST", "/message:send", { headers, body: JSON.stringify(send("return")) });
       assert.equal(reply.status, 200, reply.text);
@@ -225,7 +225,7 @@ suite("HTTP+JSON", () => {
     });
   }
 
-  test("does not mistake a colon in an id for a verb, and takes escapes", async () => {
+  test("R-298 does not mistake a colon in an id for a verb, and takes escapes", async () => {
     for (const id of ["a:b", "x:cancel:y", "a%3Acancel"]) {
       const reply = await fetch("GET", `/tasks/${id}`);
       assert.equal(reasonOf(reply), "TASK_NOT_FOUND");

@@ -35,7 +35,7 @@ for (const [name, form] of Object.entries(FORMS)) {
     const bed = sharedBed({ keepaliveMs: KEEPALIVE_MS });
     const open = (own: Bed, method: string, request: JsonObject): Promise<IncomingMessage> => own.rest.http.open(form(method, request));
 
-    test("come with headers that keep proxies from holding them", async () => {
+    test("SV-13 come with headers that keep proxies from holding them", async () => {
       const response = await open(bed(), "SendStreamingMessage", send("complete"));
       assert.equal(response.statusCode, 200);
       assert.equal(response.headers["content-type"], "text/event-stream");
@@ -47,7 +47,7 @@ for (const [name, form] of Object.entries(FORMS)) {
       response.destroy();
     });
 
-    test("are one data line each, closed by a blank line, with nothing else", async () => {
+    test("R-281 R-296 C-05 SV-15 are one data line each, closed by a blank line, with nothing else", async () => {
       const text = await textOf(await open(bed(), "SendStreamingMessage", send("talk")));
       assert.match(text, /^(data: \{.*\}\n\n)+$/);
       assert.equal(text.match(/^data: /gm)?.length, 4);
@@ -64,7 +64,7 @@ for (const [name, form] of Object.entries(FORMS)) {
       assert.equal(artifactUpdate.artifact.parts[0]?.text, LINE_ENDS);
     });
 
-    test("are kept alive by comments while nothing happens, between whole events", async () => {
+    test("SV-12 are kept alive by comments while nothing happens, between whole events", async () => {
       const own = bed();
       const gate = own.agent.gate();
       const response = await open(own, "SendStreamingMessage", send(`slow ${gate.name}`));
@@ -77,7 +77,7 @@ for (const [name, form] of Object.entries(FORMS)) {
       assert.equal(text.match(/^data: /gm)?.length, 3);
     });
 
-    test("end with the response when the task has ended, and the connection serves the next call", async () => {
+    test("R-031 SV-06 end with the response when the task has ended, and the connection serves the next call", async () => {
       const own = bed();
       const gate = own.agent.gate();
       const id = await startTask(own.rest, `slow ${gate.name}`);
