@@ -20,13 +20,22 @@ export class Gate {
   readonly name: string;
   /** Resolves with the turn that has come to this gate first. */
   readonly reached: Promise<Turn>;
+  /** Resolves when a scenario that says so has ended. */
+  readonly left: Promise<void>;
   readonly #reached = Promise.withResolvers<Turn>();
+  readonly #left = Promise.withResolvers<void>();
   #passes = 0;
   #wake = Promise.withResolvers<void>();
 
   constructor(name: string) {
     this.name = name;
     this.reached = this.#reached.promise;
+    this.left = this.#left.promise;
+  }
+
+  /** What a scenario calls as the last thing it does. */
+  leave(): void {
+    this.#left.resolve();
   }
 
   /** Lets through `steps` waits, now or when they come. */
@@ -166,6 +175,25 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     yield working("on it");
     await gate.pass(turn, { deaf: true });
     yield completed("done anyway");
+  },
+  /** Says nothing until let through, whatever happens meanwhile; then all there is. */
+  async *later(turn, gate) {
+    try {
+      await gate.pass(turn, { deaf: true });
+      yield working("late");
+      yield artifact({ artifactId: "a", parts: [textPart("forty-two")] }, { lastChunk: true });
+      yield completed("done");
+    } finally {
+      gate.leave();
+    }
+  },
+  /** Asks, and does not wait for the answer. */
+  async *"ask-and-go-on"(turn, gate) {
+    yield working("about to ask");
+    if (!(await gate.pass(turn))) return;
+    yield inputRequired("which one?");
+    yield artifact({ artifactId: "a", parts: [textPart("all the same")] }, { lastChunk: true });
+    yield completed("done");
   },
   /** Three chunks of one artifact and a status between, each after a pass. */
   async *chunks(turn, gate) {
