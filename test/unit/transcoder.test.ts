@@ -44,7 +44,7 @@ function refusal(run: () => unknown): { reason: string; fields: string[] } {
 suite("parameters", () => {
   const rule: Rule = ["GET", "/v1/q"];
 
-  test("C-55 a list is repeated or separated by commas, unless commas may be part of its values", () => {
+  test("R-293 C-55 a list is repeated or separated by commas, unless commas may be part of its values", () => {
     assert.deepEqual(bound(rule, "/v1/q?nums=1,2&nums=3&colors=COLOR_RED,2"), { nums: [1, 2, 3], colors: ["COLOR_RED", "COLOR_BLUE"] });
     assert.deepEqual(bound(rule, "/v1/q?tags=a,b&times=2021-01-01T00:00:00Z,2022-01-01T00:00:00Z"), {
       tags: ["a,b"],

@@ -31,7 +31,7 @@ suite("an extension that the card requires", () => {
     return failures;
   });
 
-  everywhere("R-220 lets a call through that lists it; a bad version comes first", bed, async (caller) => {
+  everywhere("R-210 R-220 lets a call through that lists it; a bad version comes first", bed, async (caller) => {
     const headers = { "a2a-extensions": `urn:x, ${REQUIRED}` };
     const reply = await caller.unary("SendMessage", send("complete"), { headers });
     assert.equal(reply.headers.get("a2a-extensions"), REQUIRED);
@@ -43,7 +43,7 @@ suite("an extension that the card requires", () => {
 suite("A2A-Extensions", () => {
   const bed = sharedBed({}, new ScenarioAgent({ card: { capabilities: { extensions: [{ uri: OPTIONAL }] } } }));
 
-  everywhere("R-206 R-209 R-220 C-59 echoes what is active, on replies, streams and errors", bed, async (caller) => {
+  everywhere("R-206 R-207 R-208 R-209 R-220 C-59 echoes what is active, on replies, streams and errors", bed, async (caller) => {
     const headers = { "a2a-extensions": `urn:unknown,${OPTIONAL} , ,` };
     const reply = await caller.unary("SendMessage", send("complete"), { headers });
     const stream = caller.stream("SendStreamingMessage", send("complete"), { headers });
@@ -73,7 +73,7 @@ suite("A2A-Extensions", () => {
     return undefined;
   });
 
-  everywhere("R-226 changes nothing in a stream that does not ask for positions", bed, async (caller) => {
+  everywhere("R-213 R-226 changes nothing in a stream that does not ask for positions", bed, async (caller) => {
     const stream = caller.stream("SendStreamingMessage", send("complete"), { headers: { "last-event-id": "x/1.00000000" } });
     const { task } = (await nextFrame(stream)) as { task: JsonObject };
     assert.equal(task["metadata"], undefined);

@@ -26,7 +26,7 @@ suite("historyLength", () => {
     const bound = historyLength === undefined ? {} : { historyLength };
 
     everywhere(
-      `R-022 R-053 R-057 R-058 R-059 R-060 R-062 C-20 P-28 ${historyLength} bounds what a send, a get and a list show`,
+      `R-022 R-053 R-057 R-058 R-059 R-060 R-062 R-064 C-20 P-28 ${historyLength} bounds what a send, a get and a list show`,
       bed,
       async (caller) => {
         const contextId = crypto.randomUUID();

@@ -65,7 +65,7 @@ suite("ListTasks", () => {
   }
 
   everywhere(
-    "R-045 R-050 C-13 C-14 C-16 answers exactly the tasks that every filter lets through, newest status first, with an exact total",
+    "R-045 R-050 R-270 C-13 C-14 C-16 answers exactly the tasks that every filter lets through, newest status first, with an exact total",
     bed,
     async (caller, on) => {
       const all = tasksOf(on);

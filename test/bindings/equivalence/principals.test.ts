@@ -11,7 +11,7 @@ suite("bearer tokens", () => {
   const bed = sharedBed({ tokens: { "token-of-alice": "alice", "token-of-bob": "bob" } });
 
   everywhere(
-    "R-002 R-243 R-244 R-357 R-358 R-365 are asked for by every operation, before its body or version is judged, with a challenge",
+    "R-002 R-243 R-244 R-287 R-357 R-358 R-365 C-33 are asked for by every operation, before its body or version is judged, with a challenge",
     bed,
     async (caller) => {
       const failures = [];

@@ -18,7 +18,7 @@ suite("a blocking send", () => {
     auth: "TASK_STATE_AUTH_REQUIRED",
     talk: "TASK_STATE_COMPLETED",
   })) {
-    everywhere(`R-015 R-143 C-03 C-65 P-34 waits until the task is at rest: ${text}`, bed, async (caller) => {
+    everywhere(`R-015 R-039 R-143 C-03 C-65 P-34 waits until the task is at rest: ${text}`, bed, async (caller) => {
       const reply = await caller.unary("SendMessage", send(text));
       const task = taskOf(reply);
       assert.equal(stateOf(task), state);
@@ -138,7 +138,7 @@ suite("a streaming send", () => {
     talk: [...WORKING_FIRST, "status WORKING", "status COMPLETED"],
   };
   for (const [text, expected] of Object.entries(cases)) {
-    everywhere(`R-027 R-030 R-031 R-035 SV-02 C-36 carries the task, then every event, and ends: ${text}`, bed, async (caller) => {
+    everywhere(`R-027 R-030 R-031 R-035 R-297 C-36 SV-02 carries the task, then every event, and ends: ${text}`, bed, async (caller) => {
       const stream = caller.stream("SendStreamingMessage", send(text));
       const { frames, end } = await collect(stream);
       const headers = await stream.headers;

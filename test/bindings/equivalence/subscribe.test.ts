@@ -24,7 +24,7 @@ suite("SubscribeToTask", () => {
   });
 
   everywhere(
-    "R-075 R-076 R-080 R-081 SV-04 P-1 carries on from the snapshot without a gap and without a repeat",
+    "R-037 R-075 R-076 R-080 R-081 SV-04 P-1 carries on from the snapshot without a gap and without a repeat",
     bed,
     async (caller, { agent }) => {
       const gate = agent.gate();

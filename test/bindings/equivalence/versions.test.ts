@@ -69,7 +69,7 @@ suite("A2A-Version", () => {
       },
     );
 
-    everywhere(`R-206 C-11 P-46 PR-05 may be a query parameter where there are queries: ${name}`, bed, async (caller) => {
+    everywhere(`R-195 R-206 C-11 P-46 PR-05 may be a query parameter where there are queries: ${name}`, bed, async (caller) => {
       if (caller.binding === "grpc") return undefined;
       const without = { "a2a-version": undefined };
       const asQuery = async (query: string, headers = {}): Promise<Failure | undefined> =>

@@ -76,7 +76,7 @@ suite("the agent card", () => {
     }
   });
 
-  test("is a card that names all three interfaces, the preferred one first, and only what is served", async () => {
+  test("R-003 R-192 R-203 R-212 R-218 R-223 R-286 R-314 R-315 R-316 R-319 C-17 C-48 is a card that names all three interfaces, the preferred one first, and only what is served", async () => {
     const json = JSON.parse((await fetch()).text) as JsonObject;
     const card = fromJson(AgentCardSchema, json);
     const { grpc, http } = bed().server.ports;
@@ -190,7 +190,7 @@ suite("the agent card", () => {
       assert.equal(head.headers.get(name), whole.headers.get(name), name);
   });
 
-  test("R-310 R-311 R-313 has the members that the schema requires, at every depth, and none that it does not know", async () => {
+  test("R-310 R-311 R-313 R-388 C-44 has the members that the schema requires, at every depth, and none that it does not know", async () => {
     const agent = new ScenarioAgent({ card: FULL_CARD });
     await using full = await openBed({}, agent);
     for (const text of [(await fetch()).text, (await full.rest.http.fetch({ method: "GET", target: CARD })).text]) {
@@ -218,7 +218,7 @@ test("R-317 R-321 the card names the URLs of the options, not the listening addr
   );
 });
 
-test("the card says what the agent's own says; one agent served twice has every extension once", async () => {
+test("R-212 the card says what the agent's own says; one agent served twice has every extension once", async () => {
   const capabilities = { streaming: false, extensions: [{ uri: "urn:x", required: false }] };
   const agent = new ScenarioAgent({ card: { capabilities } });
   const texts: string[] = [];

@@ -131,7 +131,7 @@ suite("JSON-RPC", () => {
     ["true as id", { ...good, id: true }, null],
     ["no id and no method", { jsonrpc: "2.0" }, null],
   ] as const) {
-    test(`R-242 answers -32600 to an envelope that is wrong: ${name}`, async () => {
+    test(`R-242 R-277 answers -32600 to an envelope that is wrong: ${name}`, async () => {
       const json = await post(request as JsonValue);
       assert.deepEqual([json["id"], errorOf(json).code], [id, -32600]);
     });
@@ -174,7 +174,7 @@ suite("JSON-RPC", () => {
     [{ statusTimestampAfter: "2020-01-01" }, ["statusTimestampAfter"]],
     [{ includeArtifacts: "true" }, ["includeArtifacts"]],
   ] as const) {
-    test(`R-237 R-251 C-41 names what is wrong in ${JSON.stringify(params)}`, async () => {
+    test(`R-237 R-251 R-386 C-41 names what is wrong in ${JSON.stringify(params)}`, async () => {
       const { code, data } = errorOf(await post(list(1, params as unknown as JsonValue)));
       assert.equal(code, -32602);
       const violations = (data[1]?.["fieldViolations"] ?? []) as JsonObject[];

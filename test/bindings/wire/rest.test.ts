@@ -65,7 +65,7 @@ suite("HTTP+JSON", () => {
     assert.match(task.status.timestamp, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   });
 
-  test("R-291 R-292 takes queries by JSON name and proto name, enums by name and number, flags as words", async () => {
+  test("R-290 R-291 R-292 takes queries by JSON name and proto name, enums by name and number, flags as words", async () => {
     const contextId = crypto.randomUUID();
     await bed().rest.unary("SendMessage", send("complete", { message: { contextId } }));
     for (const query of [
