@@ -1,6 +1,6 @@
 /** Options from a file, the environment and flags; the later wins, and every error names where the value came from. */
 import { readFile } from "node:fs/promises";
-import { describedOptions, OptionsError, optionsSchema, resolveOptions, type ServerOptions } from "../server/options.ts";
+import { describedOptions, OptionsError, resolveOptions, schemaAt, type ServerOptions } from "../server/options.ts";
 
 /** One option as the command line knows it. */
 export interface KnownOption {
@@ -83,21 +83,22 @@ async function readFileOptions(file: string): Promise<Record<string, unknown>> {
 
 function set(target: Record<string, unknown>, path: readonly string[], text: string): void {
   const [key = "", inner] = path;
-  if (inner === undefined) target[key] = meaning(key, text);
+  const value = meaning(path, text);
+  if (inner === undefined) target[key] = value;
   // What is no object stays, for the schema to refuse.
-  else if (target[key] === undefined || isObject(target[key])) target[key] = { ...target[key], [inner]: number(text) ?? text };
+  else if (target[key] === undefined || isObject(target[key])) target[key] = { ...target[key], [inner]: value };
 }
 
 /** Texts have no types: the first reading that the option takes is the one that was meant. */
-function meaning(key: string, text: string): unknown {
-  const schema = optionsSchema.shape[key as keyof typeof optionsSchema.shape];
+function meaning(path: readonly string[], text: string): unknown {
+  const schema = schemaAt(path);
   const readings: unknown[] = [text, number(text) ?? text, ...json(text), text.split(",")];
-  return readings.find((reading) => schema.safeParse(reading).success) ?? best(readings, schema);
+  return readings.find((reading) => schema?.safeParse(reading).success) ?? best(readings, schema);
 }
 
 /** The reading of which the schema says the most: a list with one bad element rather than "not a list". */
-function best(readings: readonly unknown[], schema: (typeof optionsSchema.shape)[keyof typeof optionsSchema.shape]): unknown {
-  const deep = readings.find((reading) => schema.safeParse(reading).error?.issues.some(({ path }) => path.length > 0));
+function best(readings: readonly unknown[], schema: ReturnType<typeof schemaAt>): unknown {
+  const deep = readings.find((reading) => schema?.safeParse(reading).error?.issues.some(({ path }) => path.length > 0));
   return deep ?? readings[1];
 }
 
@@ -107,7 +108,7 @@ function number(text: string): number | undefined {
 
 function json(text: string): unknown[] {
   try {
-    return /^[[{]/.test(text) ? [JSON.parse(text)] : [];
+    return /^([[{]|(true|false)$)/.test(text) ? [JSON.parse(text)] : [];
   } catch {
     return [];
   }

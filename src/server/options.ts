@@ -43,6 +43,7 @@ export const optionsSchema = z.strictObject({
     .regex(/^(\/[A-Za-z0-9._~-]+)*$/, "is empty or like /api/v1")
     .default("")
     .describe("Path before the HTTP+JSON routes."),
+  reflection: z.boolean().default(true).describe("Whether gRPC clients without the schema may ask for it."),
   replica: z.string().min(1).default(`${hostname()}-${process.pid}`).describe("Name of this replica; unique among all."),
   tokens: z
     .record(z.string().min(1), z.string().min(1))
@@ -119,6 +120,12 @@ export function describedOptions(): readonly { readonly path: readonly string[];
     if (members === undefined) return [{ path: [key], description }];
     return Object.entries(members).map(([name, member]) => ({ path: [key, name], description: member.description ?? description }));
   });
+}
+
+/** The schema of an option, or of a member of one that is an object. */
+export function schemaAt([key, member]: readonly string[]): z.ZodType | undefined {
+  const schema: z.ZodType | undefined = optionsSchema.shape[key as keyof typeof optionsSchema.shape];
+  return member === undefined ? schema : membersOf(schema)?.[member];
 }
 
 /** The members of an option that is an object of its own. */

@@ -1,8 +1,11 @@
 /** The composition root: an agent and options in, a running server out. */
 import type { Server as HttpServer } from "node:http";
 import { type Server as GrpcServer, ServerCredentials } from "@grpc/grpc-js";
+import { Health as HealthService } from "../../gen/health/v1/health_pb.ts";
 import { A2AService, type AgentCard } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { cardHandler } from "../bindings/card.ts";
+import { Health } from "../bindings/grpc/health.ts";
+import { Reflection } from "../bindings/grpc/reflection.ts";
 import { grpcServer, listenGrpc } from "../bindings/grpc/server.ts";
 import { httpServer, listen } from "../bindings/http.ts";
 import { jsonRpcHandler } from "../bindings/json-rpc/handler.ts";
@@ -94,6 +97,8 @@ export class RunningServer implements AsyncDisposable {
   readonly #waits = new Streams(callDrained);
   readonly #worker: Worker;
   readonly #grpc: GrpcServer;
+  readonly #health: Health;
+  readonly #reflection: Reflection | undefined;
   readonly #http: HttpServer;
   readonly #ops: HttpServer;
   #ports = { grpc: 0, http: 0, ops: 0 };
@@ -121,12 +126,17 @@ export class RunningServer implements AsyncDisposable {
     };
     const eventStreams = new EventStreams(slow);
     const rpc = { ...options, eventStreams, paths: JSON_RPC_PATHS };
+    const ready = (): boolean => this.#state === "serving" && storage.available();
     this.#grpc = grpcServer(guarded, slow);
+    this.#health = new Health([A2AService.typeName], ready);
+    this.#health.addTo(this.#grpc);
+    this.#reflection = options.reflection ? new Reflection([A2AService, HealthService]) : undefined;
+    this.#reflection?.addTo(this.#grpc);
     const rest = { ...options, eventStreams, tenantRoutes: options.tenants !== undefined };
     const card = cardHandler(() => this.card, CARD_MAX_AGE_SECONDS);
     const handlers = [card, jsonRpcHandler(guarded, rpc), restHandler(guarded, rest)];
     this.#http = httpServer(handlers, slow, (error) => log.error({ error }, "an HTTP handler broke"));
-    this.#ops = opsServer(slow, () => this.#state === "serving" && storage.available(), log);
+    this.#ops = opsServer(slow, ready, log);
   }
 
   readonly #logInternal = (error: unknown): void => this.#log.error({ error }, "a call failed for a reason of our own");
@@ -155,7 +165,12 @@ export class RunningServer implements AsyncDisposable {
       throw error;
     }
     this.#worker.start();
-    this.#state = "serving";
+    this.#become("serving");
+  }
+
+  #become(state: ServerState): void {
+    this.#state = state;
+    this.#health.refresh();
   }
 
   async #bind(): Promise<void> {
@@ -189,12 +204,14 @@ export class RunningServer implements AsyncDisposable {
 
   async #drain({ skip, atOnce = false }: DrainOptions): Promise<void> {
     const { drainDelayMs, streamGraceMs } = this.options;
-    this.#state = "draining";
+    this.#become("draining");
     this.#log.info({}, "draining; a second signal stops the waiting");
     if (!atOnce) await pause(drainDelayMs, skip);
     const finished = this.#worker.drain(skip);
     await this.#streams.idle(streamGraceMs, skip);
     this.#streams.drain();
+    this.#health.drain();
+    this.#reflection?.drain();
     const closed = this.#closePorts();
     await finished;
     // What waits for a task that ended here has its answer; the rest is told to ask another replica.

@@ -49,7 +49,7 @@ suite("options", () => {
     assert.equal(httpPort, 1);
   });
 
-  test("are read as what they are: numbers, lists, objects, words", async () => {
+  test("are read as what they are: numbers, lists, objects, truth values, words", async () => {
     const environment = { THROUGHLINE_TENANTS: "one,two", THROUGHLINE_TOKENS: '{"s3cret":"alice"}', THROUGHLINE_REPLICA: "7" };
     const options = await readOptions({ "assume-version": "1.0", "dedupe-window-ms": "5" }, environment, undefined);
     assert.deepEqual(options.tenants, ["one", "two"]);
@@ -57,6 +57,7 @@ suite("options", () => {
     assert.deepEqual([options.replica, options.assumeVersion, options.dedupe.windowMs], ["7", "1.0", 5]);
     assert.equal((await readOptions({ tenants: "any" }, {}, undefined)).tenants, "any");
     assert.deepEqual((await readOptions({ tenants: "one" }, {}, undefined)).tenants, ["one"]);
+    assert.equal((await readOptions({}, { THROUGHLINE_REFLECTION: "false" }, undefined)).reflection, false);
   });
 
   test("that are wrong are named, with the flag or the variable that they came by", async () => {
@@ -68,6 +69,7 @@ suite("options", () => {
       [{ host: "h", replica: "" }, {}, /^--replica \(replica: /],
       [{ "dedupe-mode": "sometimes" }, {}, /^--dedupe-mode \(dedupe\.mode: .*"window"\|"running"\|"off"/],
       [{ "drain-ms": "3000000000" }, {}, /^--drain-ms \(drainMs: /],
+      [{}, { THROUGHLINE_REFLECTION: "maybe" }, /^THROUGHLINE_REFLECTION \(reflection: .*expected boolean/],
       [{}, { THROUGHLINE_DEDUPE_WINDOW_MS: "soon" }, /^THROUGHLINE_DEDUPE_WINDOW_MS \(dedupe\.windowMs: /],
       [{}, { THROUGHLINE_TENANTS: "one,tasks" }, /^THROUGHLINE_TENANTS \(tenants\.1: a tenant may not be called tasks/],
       [{}, { THROUGHLINE_TENANTS: "one,,two" }, /^THROUGHLINE_TENANTS \(tenants\.1: /],

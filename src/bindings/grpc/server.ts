@@ -6,7 +6,6 @@ import {
   logVerbosity,
   Server,
   type ServerCredentials,
-  type ServiceDefinition,
   setLogVerbosity,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
@@ -15,6 +14,7 @@ import { wireBytes } from "../../rpc/wire-cache.ts";
 import type { WriterOptions } from "../frame-writer.ts";
 import { LARGE_FRAME, waitForReader } from "../progress.ts";
 import { type AnyGuarded, asBuffer, type Call, contextOf, decode, type Impl, headersOnce, statusOf } from "./call.ts";
+import { definitionOf } from "./definition.ts";
 import { http2StreamOf, RST_CANCEL, streaming } from "./stream.ts";
 
 /** Bounds of the gRPC server. */
@@ -35,26 +35,15 @@ export function grpcServer(guarded: AnyGuarded, options: GrpcOptions): Server {
     "grpc.keepalive_timeout_ms": options.keepaliveTimeoutMs,
     "grpc.keepalive_permit_without_calls": 1,
   });
-  const definition: Record<string, ServiceDefinition[string]> = {};
   const implementation: UntypedServiceImplementation = {};
   for (const method of guarded.desc.methods) {
     const impl = (guarded.impl as unknown as Record<string, Impl>)[method.localName] as Impl;
-    definition[method.name] = {
-      path: `/${guarded.desc.typeName}/${method.name}`,
-      requestStream: false,
-      responseStream: method.methodKind === "server_streaming",
-      // Bytes pass: decoding has its own errors, encoding its own cache.
-      requestSerialize: asBuffer,
-      requestDeserialize: (bytes) => bytes,
-      responseSerialize: asBuffer,
-      responseDeserialize: (bytes) => bytes,
-    };
     implementation[method.name] =
       method.methodKind === "server_streaming"
         ? streaming(guarded, method as DescMethodServerStreaming, impl, options)
         : unary(guarded, method as DescMethodUnary, impl, options);
   }
-  server.addService(definition, implementation);
+  server.addService(definitionOf(guarded.desc), implementation);
   return server;
 }
 
