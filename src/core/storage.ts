@@ -6,6 +6,7 @@
  */
 import type { TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { Entry, NewEntry, Position } from "./log-entry.ts";
+import type { PushConfigRequest, PushConfigs } from "./push-configs.ts";
 import type { Scope } from "./scope.ts";
 
 /** What a store knows of a task without decoding it; written with every event that changes the status. */
@@ -97,6 +98,8 @@ export interface CreateRequest {
   readonly repeat: RepeatKey | undefined;
   /** Absent: the task waits in `ready`. */
   readonly lease: LeaseRequest | undefined;
+  /** A webhook that came with the send. */
+  readonly push?: PushConfigRequest | undefined;
 }
 
 /** `created` also answers a repeated attempt of the same creation; `repeat` names the task of an earlier send. */
@@ -131,6 +134,8 @@ export interface CommandRequest {
   readonly canceled: ReadyEvent | undefined;
   /** For a message to an interrupted task that no one owns: the lease, else the task waits in `ready`. */
   readonly lease: LeaseRequest | undefined;
+  /** A webhook that came with the message. */
+  readonly push?: PushConfigRequest | undefined;
 }
 
 /** What became of a command. `offset` is that of the last entry it brought. */
@@ -226,7 +231,7 @@ export interface Swept {
 }
 
 /** The store of logs, leases and indexes. Rejects with RefusedError, or TaskError where the store is away or full. */
-export interface Storage {
+export interface Storage extends PushConfigs {
   /** Whether other replicas see it: without them, what a drain leaves waiting would be lost. */
   readonly shared: boolean;
   /** A fresh UUIDv7, carrying what the store needs to find the task again; the same `repeatKey` leads to the same shard. */

@@ -1,5 +1,6 @@
 /** A store in front of another one: what a subclass does not change goes through as it is. */
 import type { Entry, Position } from "../core/log-entry.ts";
+import type { PushConfigRequest, StoredPushConfig } from "../core/push-configs.ts";
 import type { Scope } from "../core/scope.ts";
 import type {
   Batch,
@@ -92,6 +93,22 @@ export class RelayedStorage implements Storage {
 
   checkpoint(taskId: string, lease: Lease | undefined, checkpoint: StoredCheckpoint): Promise<void> {
     return this.#inner.checkpoint(taskId, lease, checkpoint);
+  }
+
+  setPushConfig(taskId: string, config: PushConfigRequest): Promise<void> {
+    return this.#inner.setPushConfig(taskId, config);
+  }
+
+  pushConfig(taskId: string, id: string): Promise<StoredPushConfig | undefined> {
+    return this.#inner.pushConfig(taskId, id);
+  }
+
+  pushConfigs(taskId: string): Promise<readonly StoredPushConfig[]> {
+    return this.#inner.pushConfigs(taskId);
+  }
+
+  deletePushConfig(taskId: string, id: string): Promise<void> {
+    return this.#inner.deletePushConfig(taskId, id);
   }
 
   list(scope: Scope, filter: ListFilter, after: ListCursor | undefined, limit: number): Promise<ListPage> {

@@ -131,7 +131,8 @@ function assertTold({ frames }: FollowerRecord, { entries, task }: TaskRecord): 
   const lost = stands.lastIndexOf(false);
   assert.ok(stands.includes(false), "it had seen what is lost");
   const next = frames[lost + 1] ?? assert.fail("it was told nothing after it");
-  assert.equal(next.response.payload.case, "task");
+  const shown = frames.map(({ position, response }) => `${response.payload.case} ${position && formatPosition(position)}`);
+  assert.equal(next.response.payload.case, "task", `${shown.join(", ")} of ${entries.map(formatPosition).join(", ")}`);
   assert.equal(stands.indexOf(true, stands.indexOf(false)), lost + 1, "nothing of the other history before the snapshot");
   let folded: Task | undefined;
   for (const { response } of frames) folded = apply(folded, response).task;

@@ -26,12 +26,13 @@ before(async () => {
 after(() => server[Symbol.asyncDispose]());
 beforeEach(() => server.call("FLUSHALL"));
 
-test("a task that had all a task can have leaves no key behind: parts of checkpoints, dedupe rows, follow-ups, leases, takes", async () => {
-  await using lab = await openLab(server.url, { retentionMs: RETENTION_MS, leaseMs: 200 });
+test("a task that had all a task can have leaves no key behind: parts of checkpoints, dedupe rows, follow-ups, push configs, leases, takes", async () => {
+  await using lab = await openLab(server.url, { retentionMs: RETENTION_MS, leaseMs: 2000 });
   const nothing = await allKeys(server);
   const task = await lab.owned({ repeat: repeatKey(undefined) });
   await task.append([status(TaskState.WORKING), chunk()], { state: TaskState.WORKING, consumed: 2 });
   await checkpoint(lab, task);
+  await lab.storage.setPushConfig(task.id, { id: "hook", bytes: Uint8Array.of(1), most: 1 });
   await task.append([status(TaskState.INPUT_REQUIRED)], { state: TaskState.INPUT_REQUIRED, consumed: 2 });
   await lab.storage.release(task.lease, "rest", 2);
   const asked = request();
@@ -47,7 +48,7 @@ test("a task that had all a task can have leaves no key behind: parts of checkpo
   await task.append([status(TaskState.CANCELED)], { state: TaskState.CANCELED });
   await checkpoint(lab, task, "sealed");
   const names = (await allKeys(server)).map((name) => name.replace(/^\{test:\d\}:/, "").slice(0, 2));
-  for (const kind of ["t:", "l:", "c:", "d:", "q:", "k:", "i:", "en"]) assert.ok(names.includes(kind), `${kind} is there before`);
+  for (const kind of ["t:", "l:", "c:", "d:", "q:", "p:", "k:", "i:", "en"]) assert.ok(names.includes(kind), `${kind} is there before`);
   assert.equal(names.filter((kind) => kind === "c:").length, 3, "parts of the latest checkpoint alone");
   await expired(lab, 1);
   await noMore(lab);

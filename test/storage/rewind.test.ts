@@ -94,6 +94,25 @@ test("a reader that has all of it already notices nothing of a loss that was hea
   for (const tail of tails) await tail.return?.();
 });
 
+test("a reader that looks while the end of the log is lost is told nothing of it where the owner gives it back at once", async () => {
+  await using lab = await openLab(server.url);
+  await using other = await openLab(server.url);
+  const task = await working(lab);
+  const rewound = await savepoint(server);
+  await task.append([chunk("lost"), chunk("lost")]);
+  const log = await storedLog(server, task.id);
+  await rewound.restore();
+  // They come back with the position of what is lost.
+  const tails = [lab, other].map(({ storage }) => storage.tail(task.id, task.position, AbortSignal.timeout(20_000)));
+  const waiting = tails.map((tail) => tail.next());
+  assert.equal(await lab.storage.heal(task.lease, await remainsOf(task, log)), "healed");
+  const next = await task.append([chunk("next")]);
+  for (const { value } of await Promise.all(waiting)) {
+    assert.deepEqual(value?.is === "entries" && marks(value.entries), marks(next));
+  }
+  for (const tail of tails) await tail.return?.();
+});
+
 test("a reader of entries that are lost and replaced is told so, and never goes on in the other history", async () => {
   await using lab = await openLab(server.url);
   await using other = await openLab(server.url);

@@ -1,6 +1,7 @@
 /** The store in one process: the embedded default. Every operation is one synchronous step, so it is atomic. */
 import { RefusedError, TaskError, taskNotFound } from "../../core/errors.ts";
 import type { Entry, Position } from "../../core/log-entry.ts";
+import type { PushConfigRequest, StoredPushConfig } from "../../core/push-configs.ts";
 import { type Scope, scopeKey } from "../../core/scope.ts";
 import type {
   Batch,
@@ -94,6 +95,7 @@ export class MemoryStorage implements Storage {
     }
     const task = new TaskRecord(request.id, request.scope, request.contextId, request.head);
     const lease = request.lease && this.#leases.grant(task, request.lease);
+    if (request.push !== undefined) task.setPushConfig(request.push);
     const entries = this.#write(task, () => task.push(request.entries, this.#now()), request.head);
     task.created = placeOf(entries);
     this.#tasks.set(task.id, task);
@@ -133,6 +135,7 @@ export class MemoryStorage implements Storage {
       this.#atPosition(task, request.after);
       if (ready.head.statusTime < task.head.statusTime) throw new RefusedError("STALE");
     }
+    if (request.push !== undefined) task.checkPushConfig(request.push);
     const ours = request.what === "message" && task.interrupted && !owned;
     if (ours) {
       this.#leases.clear(task);
@@ -149,6 +152,7 @@ export class MemoryStorage implements Storage {
         ),
       ready?.head,
     );
+    if (request.push !== undefined) this.#keep(task, request.push);
     const offset = written.at(-1)?.offset ?? 0;
     if (request.what === "cancel") task.cancelRequested = task.lastCommand;
     if (request.repeat !== undefined) this.#repeats.add(request.repeat, task, offset);
@@ -226,6 +230,25 @@ export class MemoryStorage implements Storage {
     });
   }
 
+  async setPushConfig(taskId: string, config: PushConfigRequest): Promise<void> {
+    const task = this.#found(taskId);
+    task.checkPushConfig(config);
+    this.#keep(task, config);
+  }
+
+  async pushConfig(taskId: string, id: string): Promise<StoredPushConfig | undefined> {
+    return this.#tasks.get(taskId)?.pushConfig(id);
+  }
+
+  async pushConfigs(taskId: string): Promise<readonly StoredPushConfig[]> {
+    return this.#tasks.get(taskId)?.pushConfigs ?? [];
+  }
+
+  async deletePushConfig(taskId: string, id: string): Promise<void> {
+    const task = this.#tasks.get(taskId);
+    if (task !== undefined) this.#retention.account(task, () => task.deletePushConfig(id));
+  }
+
   async list(scope: Scope, filter: ListFilter, after: ListCursor | undefined, limit: number): Promise<ListPage> {
     const { ids, total, more } = this.#index.page(scopeKey(scope), filter, after, limit);
     const rows = ids.flatMap((id) => {
@@ -271,6 +294,10 @@ export class MemoryStorage implements Storage {
     task.publish();
     this.#retention.makeRoom((other) => this.#remove(other), task);
     return entries;
+  }
+
+  #keep(task: TaskRecord, config: StoredPushConfig): void {
+    this.#retention.account(task, () => task.setPushConfig(config));
   }
 
   #atPosition(task: TaskRecord, { offset, mark }: Position): void {

@@ -1,6 +1,7 @@
 /** One task in memory: its log, its lease, its readers. */
 import { Entry, type NewEntry, type Position, START } from "../../core/log-entry.ts";
 import type { Head, Lease, Repeat, StoredCheckpoint, TailStep, TaskMeta } from "../../core/storage.ts";
+import { byId, type PushConfigRequest, type StoredPushConfig, tooManyPushConfigs } from "../../core/push-configs.ts";
 import { type Scope, scopeKey } from "../../core/scope.ts";
 import { isInterrupted, isTerminal } from "../../core/task.ts";
 import type { IndexRow } from "./task-index.ts";
@@ -12,6 +13,7 @@ const PAGE_BYTES = 128 * 1024;
 /** What an entry costs in memory besides its bytes, and a task with its head besides its log, roughly. */
 const ENTRY_OVERHEAD = 200;
 const TASK_OVERHEAD = 2048;
+const PUSH_OVERHEAD = 300;
 
 /** What a command was answered with. */
 interface CommandAnswer {
@@ -68,6 +70,8 @@ export class TaskRecord {
   /** Dedupe rows that live as long as the task. */
   readonly repeatKeys: string[] = [];
   readonly readers = new Set<() => void>();
+  /** Configurations of webhooks by id. Few tasks have any. */
+  #push: Map<string, Uint8Array> | undefined;
   /** Answers to commands by mark: how a repeated command is known. Few tasks get any. */
   #answers: Map<string, CommandAnswer> | undefined;
   #trimmed: Position = START;
@@ -156,6 +160,35 @@ export class TaskRecord {
   rest(): void {
     this.begun = false;
     this.attempts = 0;
+  }
+
+  /** The configurations of webhooks, by id. */
+  get pushConfigs(): readonly StoredPushConfig[] {
+    return [...(this.#push ?? [])].map(([id, bytes]) => ({ id, bytes })).toSorted(byId);
+  }
+
+  pushConfig(id: string): StoredPushConfig | undefined {
+    const bytes = this.#push?.get(id);
+    return bytes && { id, bytes };
+  }
+
+  /** Throws where one more is too many. */
+  checkPushConfig({ id, most }: PushConfigRequest): void {
+    if (this.#push?.has(id) !== true && (this.#push?.size ?? 0) >= most) throw tooManyPushConfigs();
+  }
+
+  setPushConfig({ id, bytes }: StoredPushConfig): void {
+    this.deletePushConfig(id);
+    this.#push ??= new Map();
+    this.#push.set(id, bytes);
+    this.#bytes += bytes.length + PUSH_OVERHEAD;
+  }
+
+  deletePushConfig(id: string): void {
+    const known = this.#push?.get(id);
+    if (known === undefined) return;
+    this.#push?.delete(id);
+    this.#bytes -= known.length + PUSH_OVERHEAD;
   }
 
   /** Keeps the answer to a command for its repeated attempt; of many, the latest: an attempt is repeated at once. */

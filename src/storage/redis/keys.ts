@@ -76,6 +76,11 @@ export class ShardKeys {
     return `${this.tag}:q:${id}`;
   }
 
+  /** The push configs of a task, by their ids. */
+  pushConfigs(id: string): string {
+    return `${this.tag}:p:${id}`;
+  }
+
   /** The ids that a take gave, for its repeat. */
   taken(token: string): string {
     return `${this.tag}:k:${token}`;

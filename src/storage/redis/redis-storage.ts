@@ -1,5 +1,6 @@
 /** The store that all replicas share: one ordered log per task, in Redis Streams. */
 import type { Entry, Position } from "../../core/log-entry.ts";
+import type { PushConfigRequest, StoredPushConfig } from "../../core/push-configs.ts";
 import type { Scope } from "../../core/scope.ts";
 import type {
   Batch,
@@ -39,6 +40,7 @@ import { Ears } from "./ears.ts";
 import { Healer } from "./healer.ts";
 import { ShardKeys, shardFor, withShard } from "./keys.ts";
 import { Leases } from "./leases.ts";
+import { RedisPushConfigs } from "./push-configs.ts";
 import { RedisTail } from "./redis-tail.ts";
 import { list, text } from "./replies.ts";
 import { SCRIPTS } from "./scripts.ts";
@@ -72,6 +74,7 @@ export class RedisStorage implements Storage {
   readonly #sweeper: Sweeper;
   readonly #index: TaskIndex;
   readonly #checkpoints: Checkpoints;
+  readonly #push: RedisPushConfigs;
   readonly #healer: Healer;
   readonly #tailer: Tailer;
   readonly #ears: Ears;
@@ -87,6 +90,7 @@ export class RedisStorage implements Storage {
     this.#sweeper = new Sweeper(context, { leases: this.#leases, takes: this.#takes, log: this.#log });
     this.#index = new TaskIndex(context);
     this.#checkpoints = new Checkpoints(context);
+    this.#push = new RedisPushConfigs(context, visibility);
     this.#healer = new Healer(context, this.#log, visibility);
     this.#tailer = new Tailer(context, this.#log);
     this.#ears = new Ears(context, this.#takes, this.#tailer);
@@ -173,6 +177,22 @@ export class RedisStorage implements Storage {
 
   checkpoint(taskId: string, lease: Lease | undefined, checkpoint: StoredCheckpoint): Promise<void> {
     return this.#checkpoints.write(taskId, lease, checkpoint);
+  }
+
+  setPushConfig(taskId: string, config: PushConfigRequest): Promise<void> {
+    return this.#push.setPushConfig(taskId, config);
+  }
+
+  pushConfig(taskId: string, id: string): Promise<StoredPushConfig | undefined> {
+    return this.#push.pushConfig(taskId, id);
+  }
+
+  pushConfigs(taskId: string): Promise<readonly StoredPushConfig[]> {
+    return this.#push.pushConfigs(taskId);
+  }
+
+  deletePushConfig(taskId: string, id: string): Promise<void> {
+    return this.#push.deletePushConfig(taskId, id);
   }
 
   list(scope: Scope, filter: ListFilter, after: ListCursor | undefined, limit: number): Promise<ListPage> {

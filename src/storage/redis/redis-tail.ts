@@ -8,6 +8,11 @@ import type { TaskLog } from "./task-log.ts";
 const END: IteratorResult<TailStep, undefined> = { done: true, value: undefined };
 /** Wait between two reads while Redis is away. */
 const RETRY_MS = 250;
+/** A place that the log has lost may be given back by the task's owner: for this long it is looked for. */
+const HEAL_MS = 1000;
+const HEAL_LOOK_MS = 50;
+/** As far beyond the log's end as owners give back. */
+const HEAL_ENTRIES = 500;
 
 type Step = IteratorResult<TailStep, undefined>;
 
@@ -23,6 +28,8 @@ export class RedisTail implements AsyncIterableIterator<TailStep> {
   #attached: Attached | undefined;
   #history = -1;
   #ended = false;
+  /** Until when the place of this reader is looked for, by performance.now(); undefined while the log has it. */
+  #lostUntil: number | undefined;
   /** Looks again whether there is more; set while a reader waits. */
   #look: (() => void) | undefined;
 
@@ -99,6 +106,8 @@ export class RedisTail implements AsyncIterableIterator<TailStep> {
         if (step !== "elsewhere") return step;
         const read = await this.#log.read(this.#taskId, this.#position);
         if (this.#ended) break;
+        if (read.is === "gone" && (await this.#comesBack())) continue;
+        this.#lostUntil = undefined;
         if (read.is === "gone") {
           this.#end();
           return { done: false, value: read };
@@ -120,16 +129,32 @@ export class RedisTail implements AsyncIterableIterator<TailStep> {
         if (this.#tailer.closed) break;
         // Streams wait while the store is away.
         this.#leave();
-        await this.#pause();
+        await this.#pause(RETRY_MS);
       }
     }
     this.#end();
     return END;
   }
 
-  async #pause(): Promise<void> {
+  /**
+   * Waits a moment where the store has lost the end of the log and this reader's place with it: its owner may be writing it again, and then
+   * nobody has noticed. False where it is not to be waited for (any longer).
+   */
+  async #comesBack(): Promise<boolean> {
+    const end = (await this.#log.end(this.#taskId))?.position.offset ?? Infinity;
+    const lost = this.#position.offset - end;
+    // It came back between the two looks, or other entries stand there now.
+    if (lost <= 0) return (await this.#log.read(this.#taskId, this.#position)).is !== "gone";
+    if (lost > HEAL_ENTRIES) return false;
+    this.#lostUntil ??= performance.now() + HEAL_MS;
+    if (performance.now() > this.#lostUntil) return false;
+    await this.#pause(HEAL_LOOK_MS);
+    return true;
+  }
+
+  async #pause(ms: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, RETRY_MS);
+    const timer = setTimeout(resolve, ms);
     this.#look = resolve;
     await promise;
     clearTimeout(timer);

@@ -1,6 +1,7 @@
 /** What scripts and commands answer, as values of the port. */
 import { RefusedError, type Refusal, taskNotFound } from "../../core/errors.ts";
 import type { TaskState } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
+import { tooManyPushConfigs } from "../../core/push-configs.ts";
 import { Entry, type EntryKind, type Position } from "../../core/log-entry.ts";
 import type { TaskMeta } from "../../core/storage.ts";
 import type { Reply } from "./connection/reply.ts";
@@ -34,6 +35,7 @@ export function accepted(reply: Reply, taskId: string): readonly [word: string, 
   const [word = ""] = words;
   if (REFUSALS.has(word)) throw new RefusedError(word as Refusal);
   if (word === "NOT_FOUND") throw taskNotFound(taskId);
+  if (word === "FULL") throw tooManyPushConfigs();
   return words as [string, ...string[]];
 }
 

@@ -28,6 +28,7 @@ export const SCRIPTS = {
   expire: script("expire"),
   heal: script("heal"),
   probe: script("probe"),
+  push: script("push"),
   release: script("release"),
   remove: script("remove"),
   renew: script("renew"),

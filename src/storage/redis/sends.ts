@@ -71,7 +71,7 @@ export class Sends {
   }
 
   #create(keys: ShardKeys, request: CreateRequest, declared: string): Promise<Reply> {
-    const { id, scope, contextId, head, repeat, lease } = request;
+    const { id, scope, contextId, head, repeat, lease, push } = request;
     const { options, connections } = this.#context;
     const kind = kindOfState(head.state);
     const none = keys.task(id);
@@ -80,9 +80,11 @@ export class Sends {
       for (const context of [undefined, contextId]) names.push(keys.index(scope, { contextId: context, state: shown }));
     }
     names.push(repeat === undefined ? none : keys.repeat(repeat.key), declared === "" ? none : keys.task(declared));
+    if (push !== undefined) names.push(keys.pushConfigs(id));
     const args: Arg[] = [id, scope.tenant, scope.owner, contextId, ...headArgs(head, id), this.#context.retentionOf(kind)];
     args.push(lease?.token ?? "", lease?.replica ?? "", options.leaseMs, repeat?.mode ?? "", repeat?.windowMs ?? 0, declared);
     args.push(repeat?.key ?? "", connections.publishCommand, keys.wake, connections.durable ? 1 : 0, ...entryArgs(request.entries));
+    if (push !== undefined) args.push("p", push.id, push.bytes);
     return connections.write(keys.shard, SCRIPTS.create, names, args);
   }
 
@@ -113,17 +115,19 @@ export class Sends {
   }
 
   #command(keys: ShardKeys, facts: TaskFacts, request: CommandRequest): Promise<Reply> {
-    const { taskId, what, entry, repeat, after, lease } = request;
+    const { taskId, what, entry, repeat, after, lease, push } = request;
     const { options, connections } = this.#context;
     const ready = what === "message" ? request.working : request.canceled;
     const names = [keys.task(taskId), keys.log(taskId), keys.leases, keys.ready, keys.end];
     names.push(repeat === undefined ? keys.task(taskId) : keys.repeat(repeat.key), keys.followUps(taskId));
     if (ready !== undefined) names.push(...this.#context.indexKeys(keys, facts, ready.head.state));
+    if (push !== undefined) names.push(keys.pushConfigs(taskId));
     const args: Arg[] = [taskId, what, entry.mark, entry.bytes, repeat?.mode ?? "", repeat?.windowMs ?? 0, repeat?.key ?? ""];
     args.push(after.offset, after.mark, lease?.token ?? "", lease?.replica ?? "", options.leaseMs);
     args.push(this.#context.publishEvents, keys.events(taskId), connections.publishCommand, keys.wake, keys.inbox(""));
     args.push(ready?.entry.mark ?? "", ready?.entry.bytes ?? "", ...headArgs(ready?.head, taskId));
     args.push(facts.state, ready === undefined ? 0 : this.#context.retentionOf(kindOfState(ready.head.state)));
+    if (push !== undefined) args.push(push.id, push.bytes, push.most);
     return connections.write(keys.shard, SCRIPTS.command, names, args);
   }
 

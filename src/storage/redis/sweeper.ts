@@ -108,7 +108,7 @@ export class Sweeper {
     }
     const parts = partKeys(keys, id, parsePointer(pointer));
     const repeats = [...(row === "" ? [] : [row]), ...followUps].map((key) => keys.repeat(key));
-    names.push(keys.followUps(id), ...parts, ...repeats);
+    names.push(keys.followUps(id), keys.pushConfigs(id), ...parts, ...repeats);
     const args = [id, pointer, row, parts.length, followUps.length];
     const removed = Number(await this.#context.retry(keys.shard, () => connections.write(keys.shard, SCRIPTS.remove, names, args)));
     if (removed > 0) this.#context.forget(id);

@@ -6,6 +6,7 @@ import type { OpenStore } from "./lab.ts";
 import { leaseContract } from "./leases.ts";
 import { listContract } from "./lists.ts";
 import { logContract } from "./log.ts";
+import { pushContract } from "./push.ts";
 import { repeatContract } from "./repeats.ts";
 import { checkpointContract, retentionContract } from "./retention.ts";
 import { tailContract } from "./tails.ts";
@@ -21,6 +22,7 @@ export function storageContract(name: string, open: OpenStore): void {
   suite(`${name}: heals`, () => healContract(open));
   suite(`${name}: lists`, () => listContract(open));
   suite(`${name}: repeated sends`, () => repeatContract(open));
+  suite(`${name}: push configs`, () => pushContract(open));
   suite(`${name}: tails`, () => tailContract(open));
   suite(`${name}: checkpoints`, () => checkpointContract(open));
   suite(`${name}: retention`, () => retentionContract(open));

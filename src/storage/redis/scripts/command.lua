@@ -1,11 +1,12 @@
 -- A command of a caller, with the event that it brings about where nobody who owns the task would.
 -- KEYS  1 task, 2 log, 3 leases, 4 ready, 5 end, 6 dedupe row (the task's key where there is none), 7 dedupe keys of its follow-ups,
---       8-13 index (see reindex) where an event comes along
+--       8-13 index (see reindex) where an event comes along, then push configs where one comes along
 -- ARGV  1 id, 2 what (message or cancel), 3 mark, 4 bytes, 5 repeat mode, 6 window ms, 7 dedupe key, 8 offset and 9 mark of the caller's
 --       position, 10 token, 11 replica, 12 lease ms, 13 publish command, 14 events channel, 15 publish command of hints, 16 wake channel,
 --       17 inbox channels' common beginning, 18 mark of the event ('' for none), 19 its bytes, 20 new state, 21 its kind, 22 status time,
---       23 head, 24 history length, 25 index row, 26 the state that the index keys were named after, 27 retention of the new kind
--- Reply OK offset owned epoch token ('' without lease) | REPEAT offset | NOT_FOUND | SEALED | STALE | RETRY state
+--       23 head, 24 history length, 25 index row, 26 the state that the index keys were named after, 27 retention of the new kind,
+--       then id, bytes of a push config and how many the task may have
+-- Reply OK offset owned epoch token ('' without lease) | REPEAT offset | NOT_FOUND | SEALED | STALE | FULL | RETRY state
 local REMEMBERED = 64 * 8
 local task = redis.call('HMGET', KEYS[1], 'kd', 'ep', 'tk', 'rp', 'nx', 'mk', 'lc', 'ts', 'gn', 'by', 'st', 'ix', 'at', 'am',
   'am:' .. ARGV[3])
@@ -40,6 +41,7 @@ if changes then
   if tonumber(ARGV[22]) < tonumber(task[8]) then return { 'STALE' } end
   if task[11] ~= ARGV[26] then return { 'RETRY', task[11] } end
 end
+if ARGV[28] and full(KEYS[#KEYS], ARGV[28], ARGV[30]) then return { 'FULL' } end
 
 local before = last .. '.' .. mark
 local id = ARGV[1]
@@ -82,6 +84,7 @@ if changes then
     redis.call('ZREM', KEYS[5], id)
   end
 end
+if ARGV[28] then redis.call('HSET', KEYS[#KEYS], ARGV[28], ARGV[29]) end
 if ARGV[5] ~= '' then
   redis.call('SET', KEYS[6], id .. ' ' .. offset .. ' ' .. string.format('%.0f', now))
   redis.call('SADD', KEYS[7], ARGV[7])

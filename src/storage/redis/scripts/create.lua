@@ -1,10 +1,10 @@
 -- A new task: record, log, index rows, dedupe row, and the lease or a place in `ready`.
 -- KEYS  1 task, 2 log, 3 leases, 4 ready, 5 end, 6-9 index (scope, context, state, state in context), 10 dedupe row, 11 task that the row names
---       (10 and 11 are the task's own key where there is none)
+--       (10 and 11 are the task's own key where there is none), 12 push configs where one comes along
 -- ARGV  1 id, 2 tenant, 3 owner, 4 context, 5 state, 6 kind of state (r running, i interrupted, t terminal), 7 status time, 8 head,
 --       9 history length, 10 index row, 11 retention of that kind, 12 token, 13 replica, 14 lease ms, 15 repeat mode, 16 window ms,
 --       17 task that key 11 is of, 18 dedupe key, 19 publish command for `wake`, 20 wake channel, 21 whether confirmation comes later,
---       then kind, mark, bytes of each entry
+--       then kind, mark, bytes of each entry, and p, id, bytes of a push config
 -- Reply OK epoch time | AGAIN, the same: this task was created before | REPEAT task offset | RETRY task (declare that task's key)
 local FIRST = 22
 local known = redis.call('HGET', KEYS[1], 'cn')
@@ -33,11 +33,15 @@ local leased = token ~= '' and kind ~= 't'
 local epoch = token ~= '' and 1 or 0
 local total, offset, generation, command, mark = 0, 0, 0, 0, ''
 for at = FIRST, #ARGV, 3 do
-  offset = offset + 1
-  mark = ARGV[at + 1]
-  total = total + #ARGV[at + 2]
-  if ARGV[at] == 'e' then generation = generation + 1 else command = offset end
-  add(KEYS[2], offset, ARGV[at], mark, epoch, now, total, ARGV[at + 2])
+  if ARGV[at] == 'p' then
+    redis.call('HSET', KEYS[12], ARGV[at + 1], ARGV[at + 2])
+  else
+    offset = offset + 1
+    mark = ARGV[at + 1]
+    total = total + #ARGV[at + 2]
+    if ARGV[at] == 'e' then generation = generation + 1 else command = offset end
+    add(KEYS[2], offset, ARGV[at], mark, epoch, now, total, ARGV[at + 2])
+  end
 end
 redis.call('HSET', KEYS[1], 'tn', ARGV[2], 'ow', ARGV[3], 'cx', ARGV[4], 'st', ARGV[5], 'kd', kind, 'ts', ARGV[7], 'hd', ARGV[8],
   'hl', ARGV[9], 'ix', ARGV[10], 'nx', offset, 'mk', mark, 'gn', generation, 'by', total, 'ep', epoch, 'tk', leased and token or '',

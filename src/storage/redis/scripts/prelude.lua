@@ -20,6 +20,11 @@ local function totalof(entry)
   return tonumber(string.match(entry[2][2], '%d+$'))
 end
 
+-- Whether a task has as many push configs as it may have, and this is none of them.
+local function full(configs, id, most)
+  return redis.call('HLEN', configs) >= tonumber(most) and redis.call('HEXISTS', configs, id) == 0
+end
+
 -- Moves the index rows of a task. Six keys from `first`: scope, context, old state, old state in context, new state, new state in context.
 local function reindex(first, old, new)
   for at = first, first + 3 do redis.call('ZREM', KEYS[at], old) end

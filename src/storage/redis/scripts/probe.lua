@@ -7,7 +7,7 @@ local calls = {
   { 'TIME' },
   { 'SET', text, '1', 'PX', '10000' }, { 'GET', text }, { 'EXISTS', text }, { 'PERSIST', text }, { 'DEL', text },
   { 'HSET', hash, 'a', '1' }, { 'HGET', hash, 'a' }, { 'HMGET', hash, 'a' }, { 'HINCRBY', hash, 'a', '1' }, { 'HSTRLEN', hash, 'a' },
-  { 'HDEL', hash, 'a' },
+  { 'HGETALL', hash }, { 'HLEN', hash }, { 'HEXISTS', hash, 'a' }, { 'HDEL', hash, 'a' },
   { 'XADD', stream, '1-0', 'a', '1' }, { 'XRANGE', stream, '-', '+' }, { 'XTRIM', stream, 'MINID', '1-0' },
   { 'ZADD', sorted, '1', 'a' }, { 'ZSCORE', sorted, 'a' }, { 'ZCARD', sorted }, { 'ZRANGE', sorted, '0', '0' },
   { 'ZRANGEBYSCORE', sorted, '0', '0' }, { 'ZREVRANGEBYLEX', sorted, '+', '-' }, { 'ZLEXCOUNT', sorted, '-', '+' },

@@ -1,0 +1,71 @@
+/** Serves a profile of the conformance agent until SIGTERM or SIGINT: `npm run conformance-agent -- --profile full`. */
+import { inspect, parseArgs } from "node:util";
+import { type Log, OptionsError, type RunningServer, serve, type ServerOptionsInput } from "../../src/index.ts";
+import { type Profile, PROFILES } from "./profiles.ts";
+
+const USAGE = `usage: conformance-agent [--profile ${Object.keys(PROFILES).join("|")}] [--http-port PORT] [--grpc-port PORT] [--redis URL]
+                         [--json-content-type application/a2a+json|application/json]
+`;
+
+/** What goes wrong, for a person who reads it beside the suite's own output. */
+const log: Log = {
+  info: () => undefined,
+  warn: (facts, message) => void process.stderr.write(`${message} ${inspect(facts)}\n`),
+  error: (facts, message) => void process.stderr.write(`${message} ${inspect(facts)}\n`),
+};
+
+try {
+  const { profile, options } = readCommandLine();
+  // The port of health and readiness is nobody's concern here, and must not stop a second profile beside this one.
+  const server = await serve({ ...PROFILES[profile], ...options, opsPort: 0, log });
+  drainOnSignals(server);
+  const { host } = server.options;
+  process.stdout.write(
+    `conformance-agent ${profile} is ready: http://${host}:${server.ports.http} and gRPC at ${host}:${server.ports.grpc}\n`,
+  );
+} catch (error) {
+  const wrong = error instanceof OptionsError || (error as NodeJS.ErrnoException).code?.startsWith("ERR_PARSE_ARGS") === true;
+  if (!wrong) throw error;
+  process.stderr.write(`conformance-agent: ${(error as Error).message}\n${USAGE}`);
+  process.exitCode = 2;
+}
+
+/** Reads the flags. Throws what `parseArgs` throws, and {@link OptionsError}. */
+function readCommandLine(): { profile: Profile; options: ServerOptionsInput } {
+  const { values } = parseArgs({
+    options: {
+      profile: { type: "string", default: "full" },
+      "http-port": { type: "string" },
+      "grpc-port": { type: "string" },
+      redis: { type: "string" },
+      "json-content-type": { type: "string" },
+    },
+  });
+  const { profile, redis: url, "http-port": httpPort, "grpc-port": grpcPort, "json-content-type": jsonContentType } = values;
+  if (!isProfile(profile)) throw new OptionsError(`--profile: there is no ${profile}`);
+  const options = {
+    ...(httpPort !== undefined && { httpPort: Number(httpPort) }),
+    ...(grpcPort !== undefined && { grpcPort: Number(grpcPort) }),
+    // One prefix is one agent's.
+    ...(url !== undefined && { redis: { url, prefix: `conformance-${profile}` } }),
+    ...(jsonContentType !== undefined && { jsonContentType: jsonContentType as ServerOptionsInput["jsonContentType"] }),
+  };
+  return { profile, options };
+}
+
+function isProfile(name: string): name is Profile {
+  return Object.hasOwn(PROFILES, name);
+}
+
+/** Nothing stands before this agent that must learn first that it goes: it drains at once. A second signal skips the waiting. */
+function drainOnSignals(server: RunningServer): void {
+  const skip = new AbortController();
+  const stop = (): void => {
+    if (server.state === "draining") return skip.abort();
+    server.drain({ atOnce: true, skip: skip.signal }).then(
+      () => process.exit(0),
+      () => process.exit(1),
+    );
+  };
+  process.on("SIGTERM", stop).on("SIGINT", stop);
+}

@@ -1,0 +1,59 @@
+/** Configurations of webhooks: a hash beside the task's record. */
+import { taskNotFound } from "../../core/errors.ts";
+import { byId, type PushConfigRequest, type PushConfigs, type StoredPushConfig } from "../../core/push-configs.ts";
+import type { RedisContext } from "./context.ts";
+import { accepted, bytes, list, text } from "./replies.ts";
+import { SCRIPTS } from "./scripts.ts";
+import type { Visibility } from "./visibility.ts";
+
+/** Push configs in Redis. */
+export class RedisPushConfigs implements PushConfigs {
+  readonly #context: RedisContext;
+  readonly #visibility: Visibility;
+
+  constructor(context: RedisContext, visibility: Visibility) {
+    this.#context = context;
+    this.#visibility = visibility;
+  }
+
+  async setPushConfig(taskId: string, { id, bytes: written, most }: PushConfigRequest): Promise<void> {
+    const keys = this.#context.of(taskId);
+    if (keys === undefined) throw taskNotFound(taskId);
+    const names = [keys.task(taskId), keys.pushConfigs(taskId)];
+    const { connections } = this.#context;
+    const args = [id, written, most];
+    accepted(await this.#context.retry(keys.shard, () => connections.write(keys.shard, SCRIPTS.push, names, args)), taskId);
+    await this.#settled(keys.shard, taskId);
+  }
+
+  async pushConfig(taskId: string, id: string): Promise<StoredPushConfig | undefined> {
+    const keys = this.#context.of(taskId);
+    if (keys === undefined) return undefined;
+    const name = keys.pushConfigs(taskId);
+    const stored = await this.#context.retry(keys.shard, () => this.#context.connections.call(keys.shard, "HGET", name, id));
+    return stored === null ? undefined : { id, bytes: bytes(stored) };
+  }
+
+  async pushConfigs(taskId: string): Promise<readonly StoredPushConfig[]> {
+    const keys = this.#context.of(taskId);
+    if (keys === undefined) return [];
+    const name = keys.pushConfigs(taskId);
+    const fields = list(await this.#context.retry(keys.shard, () => this.#context.connections.call(keys.shard, "HGETALL", name)));
+    const configs: StoredPushConfig[] = [];
+    for (let at = 0; at < fields.length; at += 2) configs.push({ id: text(fields[at]), bytes: bytes(fields[at + 1]) });
+    return configs.toSorted(byId);
+  }
+
+  async deletePushConfig(taskId: string, id: string): Promise<void> {
+    const keys = this.#context.of(taskId);
+    if (keys === undefined) return;
+    const name = keys.pushConfigs(taskId);
+    const removed = await this.#context.retry(keys.shard, () => this.#context.connections.call(keys.shard, "HDEL", name, id));
+    if (Number(removed) > 0) await this.#settled(keys.shard, taskId);
+  }
+
+  /** What was written is as safe as an entry of the log before it is acknowledged. */
+  async #settled(shard: number, taskId: string): Promise<void> {
+    if (this.#context.connections.durable) await this.#visibility.settle(shard, [taskId]);
+  }
+}
