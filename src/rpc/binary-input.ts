@@ -1,13 +1,35 @@
-/** What a request in binary may hold and ProtoJSON may not: values of no kind, numbers that are none, times before year 1. */
-import type { DescField, DescMessage, JsonValue, Message } from "@bufbuild/protobuf";
-import { isMessage } from "@bufbuild/protobuf";
+/** Reads binary that callers send, and judges what it may hold and ProtoJSON may not: values of no kind, numbers that are none, times before year 1. */
+import {
+  type BinaryReadOptions,
+  type DescField,
+  type DescMessage,
+  fromBinary,
+  isMessage,
+  type JsonValue,
+  type Message,
+} from "@bufbuild/protobuf";
 import { type Timestamp, TimestampSchema, type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
 import type { Violation } from "../core/errors.ts";
-import { invalidFields } from "./json-input.ts";
+import { wireProblem } from "./binary-wire.ts";
+import { invalidFields, MAX_MESSAGE_DEPTH } from "./json-input.ts";
 
 /** 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z. */
 const MIN_SECONDS = -62_135_596_800n;
 const MAX_SECONDS = 253_402_300_799n;
+
+/** How requests are decoded. Unknown fields are dropped, as those of JSON are (R-271): what is kept comes back on some bindings only. */
+const READ: Partial<BinaryReadOptions> = { readUnknownFields: false, recursionLimit: MAX_MESSAGE_DEPTH };
+
+/** Decodes a message. Throws INVALID_ARGUMENT with the first field that is not well formed; what the fields hold is {@link checkBinaryInput}'s. */
+export function parseBinaryInput(desc: DescMessage, bytes: Uint8Array): Message {
+  const problem = wireProblem(desc, bytes);
+  if (problem !== undefined) throw invalidFields([problem]);
+  try {
+    return fromBinary(desc, bytes, READ);
+  } catch (cause) {
+    throw invalidFields([wireProblem(desc, bytes, { utf8: true }) ?? { field: "", description: `is no valid ${desc.name}` }], cause);
+  }
+}
 
 /** Throws INVALID_ARGUMENT with every field that ProtoJSON could not say: such a request could be stored, but neither compared nor shown. */
 export function checkBinaryInput(desc: DescMessage, message: Message): void {

@@ -13,12 +13,15 @@ import type { ServiceOptions } from "./options.ts";
 /** Longest id that a caller may choose. */
 const MAX_ID = 512;
 
+/** Violations beyond this many are not collected. */
+const MAX_VIOLATIONS = 100;
+
 /** Collects what is wrong, then throws it all at once. */
 class Violations {
   readonly #found: Violation[] = [];
 
   add(field: string, description: string): void {
-    this.#found.push({ field, description });
+    if (this.#found.length < MAX_VIOLATIONS) this.#found.push({ field, description });
   }
 
   throwIfAny(): void {

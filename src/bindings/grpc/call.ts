@@ -1,9 +1,9 @@
 /** What unary and streaming calls of grpc-js share. */
-import { type DescMethod, type DescService, fromBinary, type Message } from "@bufbuild/protobuf";
+import type { DescMethod, DescService, Message } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import { type handleUnaryCall, Metadata, type ServerWritableStream, type StatusObject } from "@grpc/grpc-js";
-import { connectError, statusBytes, wireError } from "../../rpc/errors.ts";
-import { MAX_MESSAGE_DEPTH } from "../../rpc/json-input.ts";
+import { parseBinaryInput } from "../../rpc/binary-input.ts";
+import { statusBytes, wireError } from "../../rpc/errors.ts";
 import type { GuardedService } from "../../rpc/policy.ts";
 import { CallContext, GONE } from "../call-context.ts";
 
@@ -48,11 +48,7 @@ function* headersOf(metadata: Metadata): IterableIterator<[string, string]> {
 
 /** The request. Throws INVALID_ARGUMENT. */
 export function decode(method: DescMethod, bytes: Buffer): Message {
-  try {
-    return fromBinary(method.input, bytes, { recursionLimit: MAX_MESSAGE_DEPTH });
-  } catch (error) {
-    throw connectError("INVALID_ARGUMENT", `the request is no ${method.input.typeName}`, { cause: error });
-  }
+  return parseBinaryInput(method.input, bytes);
 }
 
 /** Sends the initial metadata that the call has collected, the first time it is called. */

@@ -3,6 +3,7 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { WireError } from "../../rpc/errors.ts";
 import { connectError, detailsJson } from "../../rpc/errors.ts";
 import { oneLine } from "../../rpc/json-output.ts";
+import { decodeJsonText, parseJsonText } from "../../rpc/json-text.ts";
 
 /** Longest id: it goes into every event of a stream. */
 const MAX_ID = 1024;
@@ -24,15 +25,18 @@ export type Posted =
   | { readonly is: "one"; readonly element: RpcElement }
   | { readonly is: "batch"; readonly elements: readonly RpcElement[] };
 
-/** Reads a body. Throws PARSE_ERROR where it is no JSON in UTF-8, INVALID_REQUEST for an empty or too long batch. */
+/**
+ * Reads a body. Throws PARSE_ERROR where it is no JSON in UTF-8, MESSAGE_TOO_LARGE where it holds too many values, INVALID_REQUEST for an
+ * empty or too long batch.
+ */
 export function parsePosted(body: Uint8Array, maxBatch: number): Posted {
-  const text = decode(body);
-  const value = parse(text);
+  const text = decodeJsonText(body);
+  const value = parseJsonText(text);
+  if (Array.isArray(value) && value.length === 0) throw connectError("INVALID_REQUEST", "a batch needs at least one request");
+  if (Array.isArray(value) && value.length > maxBatch)
+    throw connectError("INVALID_REQUEST", `a batch may have at most ${maxBatch} requests, this one has ${value.length}`);
   const sources = numberSources(text, value);
   if (!Array.isArray(value)) return { is: "one", element: parseElement(value, sources) };
-  if (value.length === 0) throw connectError("INVALID_REQUEST", "a batch needs at least one request");
-  if (value.length > maxBatch)
-    throw connectError("INVALID_REQUEST", `a batch may have at most ${maxBatch} requests, this one has ${value.length}`);
   return { is: "batch", elements: value.map((element) => parseElement(element, sources)) };
 }
 
@@ -45,22 +49,6 @@ export function resultText(id: string, result: string): string {
 export function errorText(id: string, error: WireError): string {
   const body = { code: error.jsonRpc, message: error.message, data: detailsJson(error) };
   return oneLine(`{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify(body)}}`);
-}
-
-function decode(body: Uint8Array): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(body);
-  } catch {
-    throw connectError("PARSE_ERROR", "the body is not UTF-8");
-  }
-}
-
-function parse(text: string): JsonValue {
-  try {
-    return JSON.parse(text) as JsonValue;
-  } catch {
-    throw connectError("PARSE_ERROR", "the body is not JSON");
-  }
 }
 
 /** Source texts of ids that are no safe integers, by the request that holds them: they go back as they came. */

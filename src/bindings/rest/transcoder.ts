@@ -11,8 +11,8 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { reflect, type ReflectMessage } from "@bufbuild/protobuf/reflect";
-import { connectError } from "../../rpc/errors.ts";
 import { invalidFields, type JsonInputOptions, parseJsonInput } from "../../rpc/json-input.ts";
+import { decodeJsonText, parseJsonText } from "../../rpc/json-text.ts";
 import { decodeEscapes } from "./path-template.ts";
 import { jsonPath, readQuery, setJson } from "./query.ts";
 import type { Route, RouteMatch, RouteVariable } from "./routes.ts";
@@ -123,12 +123,8 @@ function decodeButSlashes(segment: string): string | undefined {
 
 /** The JSON of a body; undefined where there is none. */
 function parseBody(body: string | Uint8Array | undefined): JsonValue | undefined {
-  try {
-    const text = body instanceof Uint8Array ? new TextDecoder("utf-8", { fatal: true }).decode(body) : (body ?? "");
-    return text.trim() === "" ? undefined : (JSON.parse(text) as JsonValue);
-  } catch (cause) {
-    throw connectError("PARSE_ERROR", "the body is not JSON in UTF-8", { cause });
-  }
+  const text = body instanceof Uint8Array ? decodeJsonText(body) : (body ?? "");
+  return text.trim() === "" ? undefined : parseJsonText(text);
 }
 
 /** Sets what the path says in the message. Throws INVALID_ARGUMENT for what one of the `rivals` says otherwise. */
