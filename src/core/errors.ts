@@ -75,6 +75,20 @@ export function taskNotFound(taskId: string): TaskError {
   return new TaskError("TASK_NOT_FOUND", "no such task", { metadata: { taskId } });
 }
 
+/** The same error with the task that it is about; what nobody expected is INTERNAL, with what was thrown as its cause. */
+export function aboutTask(error: unknown, taskId: string): TaskError {
+  if (!(error instanceof TaskError)) return new TaskError("INTERNAL", "internal error", { metadata: { taskId }, cause: error });
+  const { reason, message, violations, retryAfterMs, outcomeUnknown, cause } = error;
+  const metadata = { taskId, ...error.metadata };
+  return new TaskError(reason, message, {
+    metadata,
+    violations,
+    outcomeUnknown,
+    cause,
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  });
+}
+
 /** Bad input that names its fields (C-29, C-30). */
 export function invalidArgument(...violations: readonly [Violation, ...Violation[]]): TaskError {
   const [first] = violations;

@@ -90,6 +90,7 @@ function toConnectError(error: unknown): ConnectError {
     internalErrors.publish(error);
     return connectError("INTERNAL", "internal error", { cause: error });
   }
+  if (error.reason === "INTERNAL") internalErrors.publish(error.cause ?? error);
   return connectError(error.reason, error.message, error);
 }
 

@@ -13,7 +13,7 @@ import type {
   Task,
 } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { type SendMessageResponseSchema, StreamResponseSchema, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
-import { TaskError, taskNotFound } from "../core/errors.ts";
+import { aboutTask, TaskError, taskNotFound } from "../core/errors.ts";
 import type { Frame } from "../core/follow.ts";
 import type { Snapshot } from "../core/fold.ts";
 import { type Position, samePosition } from "../core/log-entry.ts";
@@ -140,12 +140,20 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
     return current;
   }
 
-  /** Follows the log until the task is at rest; only a state entered after the message counts (C-38). */
+  /** Waits until the task is at rest. An error names the task: its caller may have no other way to find it. */
   async #untilAtRest(first: Snapshot, context: HandlerContext): Promise<Task> {
-    const { signal } = context;
-    const taskId = first.task.id;
     if (isAtRest(stateOf(first.task))) return first.task;
     context.values.get(acceptedKey)();
+    try {
+      return await this.#rested(first, context.signal);
+    } catch (error) {
+      throw aboutTask(error, first.task.id);
+    }
+  }
+
+  /** Follows the log until the task is at rest; only a state entered after the message counts (C-38). */
+  async #rested(first: Snapshot, signal: AbortSignal): Promise<Task> {
+    const taskId = first.task.id;
     const wait = this.#init.waits.open<Frame>({ ...this.#sources(), taskId, from: first.position, project: (frame) => frame, signal });
     for await (const frame of wait) {
       const state = frame.is === "event" ? stateAfter(frame.entry.event) : stateOf(frame.snapshot.task);
