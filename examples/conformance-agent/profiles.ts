@@ -1,5 +1,5 @@
 /** What each profile of the conformance agent serves: an agent, and the options that its suites need. */
-import type { Agent, AgentCardInit, ServeInit } from "../../src/index.ts";
+import type { AgentCardInit, ServeInit } from "../../src/index.ts";
 import { benchAgent } from "./bench-agent.ts";
 import { dummyAgent } from "./dummy-agent.ts";
 import { everybody } from "./everybody.ts";
@@ -11,18 +11,9 @@ export const REQUIRED_EXTENSION = "urn:a2a:tck:required-extension";
 /** Suites use ids again, and each use is to begin a task. */
 const shared = { dedupe: { mode: "off" } } as const;
 
-/** Everything on; the extended card has one skill more than the public one. */
+/** Everything on. */
 function full(capabilities: AgentCardInit["capabilities"] = {}): ServeInit {
-  const card: AgentCardInit = { ...tckAgent.card, capabilities };
-  const extended: AgentCardInit = {
-    ...card,
-    skills: [
-      ...(card.skills ?? []),
-      { id: "extended", name: "Extended", description: "Shown to callers who ask for the extended card.", tags: ["conformance"] },
-    ],
-  };
-  const agent: Agent = { ...tckAgent, card, extendedCard: () => extended };
-  return { ...shared, agent, authenticate: everybody };
+  return { ...shared, agent: { ...tckAgent, card: { ...tckAgent.card, capabilities } }, authenticate: everybody };
 }
 
 /** The profiles by name. A card can show a capability on or off, not both, so one agent cannot take all tests of a suite. */

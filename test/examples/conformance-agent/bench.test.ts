@@ -107,7 +107,7 @@ suite("the bench profile", { timeout: 120_000 }, () => {
 function updateTexts(frame: JsonObject): string[] {
   const { artifactUpdate, statusUpdate } = frame as Record<string, JsonObject | undefined>;
   const holder = artifactUpdate?.["artifact"] ?? (statusUpdate?.["status"] as JsonObject | undefined)?.["message"];
-  return (((holder as JsonObject | undefined)?.["parts"] ?? []) as JsonObject[]).map(({ text }) => String(text));
+  return (((holder as JsonObject | undefined)?.["parts"] ?? []) as { text: string }[]).map(({ text }) => text);
 }
 
 function stampOf(text: string): bigint {

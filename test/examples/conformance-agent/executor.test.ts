@@ -102,7 +102,7 @@ suite("the conformance kit's executor", { concurrency: 4, timeout: 120_000 }, ()
     for (const client of bed.clients) {
       const message = triggered("tck-complete-task", client);
       const tasks = [taskIn(await client.send(message)), taskIn(await client.send(message))];
-      for (const frame of await framesOf(client.stream(message))) if ("task" in frame) tasks.push(readTask(frame["task"] as JsonValue));
+      for (const frame of await framesOf(client.stream(message))) if ("task" in frame) tasks.push(readTask(frame["task"]));
       assert.equal(new Set(tasks.map(({ id }) => id)).size, 3);
     }
   });

@@ -49,6 +49,6 @@ export interface SuiteClient {
 
 /** `ErrorInfo.reason` among the details of an error. */
 export function reasonIn(details: unknown): string | undefined {
-  const list = (details ?? []) as JsonObject[];
-  return list.find((detail) => String(detail["@type"]).endsWith("google.rpc.ErrorInfo"))?.["reason"] as string | undefined;
+  const list = (details ?? []) as { "@type": string; reason?: string }[];
+  return list.find((detail) => detail["@type"].endsWith("google.rpc.ErrorInfo"))?.reason;
 }

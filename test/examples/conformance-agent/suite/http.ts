@@ -5,6 +5,7 @@ import { HttpClient, type HttpReply } from "../../../bindings/callers/http.ts";
 import type { SuiteHeaders } from "./client.ts";
 
 /** What ends a line for `str.splitlines`. */
+// oxlint-disable-next-line no-control-regex
 const LINE_END = /\r\n|[\n\v\f\r\u001c\u001d\u001e\u0085\u2028\u2029]/;
 
 /** A request to an absolute URL of the card. */

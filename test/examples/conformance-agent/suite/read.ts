@@ -63,7 +63,7 @@ export function outline(frames: readonly JsonObject[]): string[] {
 /** The next frame of a stream that has one. */
 export async function next(stream: AsyncGenerator<JsonObject>): Promise<JsonObject> {
   const { value, done } = await stream.next();
-  return done === true ? assert.fail("the stream has ended") : (value as JsonObject);
+  return done === true ? assert.fail("the stream has ended") : value;
 }
 
 /** The reason that an operation fails for. */
@@ -83,5 +83,6 @@ export async function errorOf(call: Promise<unknown> | AsyncGenerator): Promise<
 }
 
 function textOf(holder: JsonObject): string {
-  return ((holder["parts"] ?? []) as JsonObject[]).map(({ text, url, filename }) => text ?? url ?? filename ?? "data").join("");
+  const parts = (holder["parts"] ?? []) as { text?: string; url?: string; filename?: string }[];
+  return parts.map(({ text, url, filename }) => text ?? url ?? filename ?? "data").join("");
 }

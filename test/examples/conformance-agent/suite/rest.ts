@@ -96,6 +96,6 @@ export class RestSuiteClient implements SuiteClient {
 }
 
 function failed({ status, text }: HttpReply): never {
-  const { error } = JSON.parse(text) as { error: JsonObject };
-  throw new SuiteError(reasonIn(error["details"]), status, String(error["message"]));
+  const { error } = JSON.parse(text) as { error: { message: string; details: JsonObject[] } };
+  throw new SuiteError(reasonIn(error.details), status, error.message);
 }
