@@ -1,15 +1,28 @@
 import assert from "node:assert/strict";
 import { suite } from "node:test";
 import type { JsonObject } from "@bufbuild/protobuf";
-import { A2AService } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
-import { collect, everywhere, failureOf, nextFrame, send, sharedBed } from "../bed.ts";
+import { collect, everywhere, failureOf, nextFrame, send, sharedBed, startTask } from "../bed.ts";
+import { CallFailed, type Headers, type Reply, type Stream } from "../callers/caller.ts";
 import { checkFailure } from "../failures.ts";
+import { call, OPERATIONS } from "../matrix/operations.ts";
 import { ScenarioAgent } from "../scenario-agent.ts";
 
 const REQUIRED = "urn:example:required:v1";
 const OPTIONAL = "urn:example:optional:v1";
-/** Whatever an operation may want in its path. */
-const ids = { id: "x", taskId: "x" };
+
+/** The headers of a reply, of a stream or of an error. */
+async function headersOf(called: Promise<unknown> | Stream): Promise<Headers> {
+  try {
+    if (!("next" in called)) return ((await called) as Reply).headers;
+    await called.next();
+    called.leave();
+    return await called.headers;
+  } catch (error) {
+    if (error instanceof CallFailed) return error.headers;
+    throw error;
+  }
+}
+
 const extensions = [
   { uri: REQUIRED, required: true },
   { uri: OPTIONAL, required: false },
@@ -20,11 +33,10 @@ suite("an extension that the card requires", () => {
 
   everywhere("R-214 R-216 R-256 is asked for by every operation", bed, async (caller) => {
     const failures = [];
-    for (const { name, methodKind } of A2AService.methods) {
+    for (const operation of OPERATIONS) {
       for (const listed of [undefined, "", OPTIONAL, `${REQUIRED}.1`]) {
-        const options = { headers: { "a2a-extensions": listed } };
-        const call = methodKind === "server_streaming" ? caller.stream(name, ids, options) : caller.unary(name, ids, options);
-        failures.push(checkFailure(caller, await failureOf(call), "EXTENSION_SUPPORT_REQUIRED"));
+        const refused = call(caller, operation, operation.request("x"), { headers: { "a2a-extensions": listed } });
+        failures.push(checkFailure(caller, await failureOf(refused), "EXTENSION_SUPPORT_REQUIRED"));
       }
     }
     assert.equal(failures[0]?.metadata["extension"], REQUIRED);
@@ -53,6 +65,21 @@ suite("A2A-Extensions", () => {
     for (const echo of echoes) assert.equal((echo as Map<string, string>).get("a2a-extensions"), OPTIONAL);
     return undefined;
   });
+
+  for (const operation of OPERATIONS) {
+    everywhere(`R-220 C-59 echoes what is active once, however often it is listed: ${operation.name}`, bed, async (caller) => {
+      const id = await startTask(caller, "input");
+      const failing = { id: "none", taskId: "none", pageSize: -1 };
+      for (const request of [operation.request(id), failing]) {
+        const options = { headers: { "a2a-extensions": `${OPTIONAL},urn:unknown,${OPTIONAL}` } };
+        const echo = await headersOf(call(caller, operation, request, options));
+        assert.equal(echo.get("a2a-extensions"), OPTIONAL);
+        const without = await headersOf(call(caller, operation, operation.request(id)));
+        assert.equal(without.get("a2a-extensions"), undefined);
+      }
+      return undefined;
+    });
+  }
 
   everywhere("tells the agent what is active, and nothing else", bed, async (caller) => {
     const headers = { "a2a-extensions": `urn:unknown, ${OPTIONAL}` };

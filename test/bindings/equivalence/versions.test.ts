@@ -103,11 +103,19 @@ suite("A2A-Version", () => {
 suite("assumeVersion", () => {
   const bed = sharedBed({ assumeVersion: "1.0" });
 
-  everywhere("C-11 serves a call that names no version, and no other", bed, async (caller) => {
-    for (const version of [undefined, ""]) {
-      await caller.unary("ListTasks", {}, { headers: { "a2a-version": version } });
-    }
-    const failure = await failureOf(caller.unary("ListTasks", {}, { headers: { "a2a-version": "0.3" } }));
-    return checkFailure(caller, failure, "VERSION_NOT_SUPPORTED");
-  });
+  for (const { name } of A2AService.methods) {
+    everywhere(`C-11 serves a call that names no version, and no other: ${name}`, bed, async (caller) => {
+      const reason = OPERATIONS[name]?.[1];
+      for (const version of [undefined, "", "1.0"]) {
+        const failure = await outcome(caller, name, { headers: { "a2a-version": version } });
+        assert.equal(failure?.reason, reason, version);
+      }
+      const refused: CallOptions[] = ["0.3", "99.0", "nonsense"].map((version) => ({ headers: { "a2a-version": version } }));
+      if (caller.binding !== "grpc") refused.push({ headers: { "a2a-version": undefined }, query: "A2A-Version=0.3" });
+      const failures = [];
+      for (const options of refused) failures.push(await outcome(caller, name, options));
+      for (const failure of failures) checkFailure(caller, failure ?? assert.fail("it was served"), "VERSION_NOT_SUPPORTED");
+      return undefined;
+    });
+  }
 });
