@@ -15,7 +15,9 @@ suite("the descriptor set", () => {
   const set = fromBinary(FileDescriptorSetSchema, bytes);
 
   test("is what the compiler makes of proto/", () => {
-    const args = ["build", "--path", "proto/lf", "--as-file-descriptor-set", "-o", "-#format=binpb"];
+    const { scripts } = JSON.parse(readFileSync(new URL("package.json", root), "utf8")) as { scripts: Record<string, string> };
+    const [, line = ""] = /buf (build .*) -o gen\/a2a\.binpb/.exec(scripts["generate"] ?? "") ?? [];
+    const args = [...line.split(" "), "-o", "-#format=binpb"];
     const built = execFileSync(fileURLToPath(new URL("node_modules/.bin/buf", root)), args, { cwd: root, maxBuffer: 16 * 1024 * 1024 });
     assert.ok(built.equals(bytes), "npm run generate");
   });
@@ -36,6 +38,11 @@ suite("the descriptor set", () => {
     );
     const comments = service.file.proto.sourceCodeInfo?.location.filter(({ leadingComments }) => leadingComments !== "") ?? [];
     assert.ok(comments.length > service.methods.length);
+  });
+
+  test("knows what errors carry", () => {
+    const registry = createFileRegistry(set);
+    for (const name of ["ErrorInfo", "BadRequest", "RetryInfo"]) assert.ok(registry.getMessage(`google.rpc.${name}`) !== undefined, name);
   });
 
   test("is exported by the package, beside the code that reads it", () => {

@@ -1,8 +1,8 @@
 /** The schema files behind a server's services, as callers of reflection ask for them. */
-import { type DescEnum, type DescExtension, type DescFile, type DescMessage, type DescService, toBinary } from "@bufbuild/protobuf";
+import { type DescEnum, type DescExtension, type DescFile, type DescMessage, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 
-/** Every file that the services need, by its name and by what it declares. */
+/** Files and all that they need, by name and by what they declare. */
 export class FileIndex {
   readonly #byName = new Map<string, DescFile>();
   readonly #bySymbol = new Map<string, DescFile>();
@@ -10,8 +10,8 @@ export class FileIndex {
   /** Files by extended type and number. */
   readonly #extensions = new Map<string, Map<number, DescFile>>();
 
-  constructor(services: readonly DescService[]) {
-    for (const { file } of services) this.#add(file);
+  constructor(files: readonly DescFile[]) {
+    for (const file of files) this.#add(file);
   }
 
   named(name: string): DescFile | undefined {

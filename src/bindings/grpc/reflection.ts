@@ -2,6 +2,7 @@
 import { create, type DescFile, type DescService, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import type { Server, ServerDuplexStream } from "@grpc/grpc-js";
+import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_details_pb.ts";
 import {
   ServerReflection,
   type ServerReflectionRequest,
@@ -31,7 +32,8 @@ export class Reflection {
   constructor(services: readonly DescService[]) {
     const all = [...services, ServerReflection, ServerReflectionAlpha];
     this.#names = all.map(({ typeName }) => typeName).toSorted();
-    this.#index = new FileIndex(all);
+    // No method names the details of errors, and callers want to read them.
+    this.#index = new FileIndex([...all.map(({ file }) => file), file_google_rpc_error_details]);
   }
 
   /** Adds the services to a server that is not yet bound. */

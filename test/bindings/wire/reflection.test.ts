@@ -109,6 +109,11 @@ suite("gRPC reflection", { timeout: 60_000 }, () => {
         symbol,
       );
     }
+    const details = await filesOf(conversation, { case: "fileContainingSymbol", value: "google.rpc.ErrorInfo" });
+    assert.deepEqual(
+      details.map(({ name }) => name),
+      ["google/rpc/error_details.proto"],
+    );
     const nested = await filesOf(conversation, { case: "fileContainingSymbol", value: "grpc.health.v1.HealthCheckResponse.SERVING" });
     assert.deepEqual(
       nested.map(({ name }) => name),
