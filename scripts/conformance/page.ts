@@ -49,7 +49,7 @@ function sectionText({ heading, rules }: Section, titles: readonly Title[]): str
   const choices = own.some(({ ours }) => ours !== "");
   const lines = [`## ${heading}`, ""];
   if (own.length > 0) {
-    const columns = choices ? ["rule", "about", "here", "shown by"] : ["rule", "what it says", "shown by"];
+    const columns = choices ? ["no.", "about", "here", "shown by"] : ["no.", "about", "shown by"];
     lines.push(row(columns), row(columns.map(() => "---")));
     for (const rule of own) {
       const proof = rule.untested === "" ? proofs(rule.id, titles) : `*${cell(rule.untested)}*`;

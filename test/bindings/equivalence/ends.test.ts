@@ -198,7 +198,7 @@ async function drainWithCalls(bed: Bed) {
 }
 
 suite("a store that goes away in mid-stream", () => {
-  test("R-252 C-32 P-20 is told in the form of each binding, after the frames that were good", async () => {
+  test("R-252 R-284 C-32 P-20 is told in the form of each binding, after the frames that were good", async () => {
     const storage = new HookedStorage();
     await using bed = await openBed({ storage });
     const open = [];
