@@ -38,7 +38,7 @@ suite("gRPC health", { timeout: 60_000 }, () => {
   const storage = new FlakyStorage();
   const bed = sharedBed({ tokens: { t: "alice" }, storage });
 
-  test("says SERVING for the server and its service to everybody", async () => {
+  test("PR-13 says SERVING for the server and its service to everybody", async () => {
     using calls = new SideCalls(bed().server.ports.grpc);
     for (const service of SERVICES) assert.equal((await calls.unary(check, { service })).status, Status.SERVING);
     const { statuses } = await calls.unary(list, {});
@@ -96,7 +96,7 @@ suite("gRPC health", { timeout: 60_000 }, () => {
   });
 });
 
-test("a drain is told at once, while the replica still takes calls, and then ends the watchers", { timeout: 60_000 }, async () => {
+test("PR-13 a drain is told at once, while the replica still takes calls, and then ends the watchers", { timeout: 60_000 }, async () => {
   await using bed = await openBed({ drainDelayMs: 2 ** 30 });
   using calls = new SideCalls(bed.server.ports.grpc);
   using known = calls.stream(watch, {});
