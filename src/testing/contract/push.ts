@@ -99,7 +99,7 @@ export function pushContract(open: OpenStore): void {
     ]);
   });
 
-  test("C-63 push configs outlive the end of their task, take new ones, and go when the task goes", async () => {
+  test("R-097 C-63 push configs outlive the end of their task, take new ones, and go when the task goes", async () => {
     await using lab = await Lab.open(open, { retentionMs: 50 });
     const task = await lab.owned();
     await lab.storage.setPushConfig(task.id, config("a"));
