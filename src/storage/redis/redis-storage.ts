@@ -167,8 +167,9 @@ export class RedisStorage implements Storage {
     return this.#leases.renew(renewals);
   }
 
-  release(lease: Lease, to: "rest" | "ready", consumed: number): Promise<void> {
-    return this.#leases.release(lease, to, consumed);
+  async release(lease: Lease, to: "rest" | "ready", consumed: number): Promise<void> {
+    await this.#leases.release(lease, to, consumed);
+    this.#tailer.released(lease.taskId);
   }
 
   heal(lease: Lease, remains: Remains): Promise<HealReply> {

@@ -99,6 +99,12 @@ export class Tailer {
     this.#joinAfter(ALONE_MS, attached);
   }
 
+  /** The lease is given back that a task began under here: others may append to it now. Its readers are subscribed at once. */
+  released(taskId: string): void {
+    const attached = this.#feeds.get(taskId);
+    if (attached !== undefined) void this.#join(attached);
+  }
+
   /** A reader has left. */
   detach(attached: Attached): void {
     const { feed } = attached;
@@ -168,6 +174,7 @@ export class Tailer {
 
   async #join(attached: Attached): Promise<void> {
     const { feed } = attached;
+    if (attached.subscribed) return undefined;
     if (feed.readers === 0) return this.#forget(attached);
     if (feed.sealed || this.#feeds.get(feed.taskId) !== attached) return undefined;
     try {
