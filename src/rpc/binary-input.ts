@@ -10,7 +10,7 @@ import {
 } from "@bufbuild/protobuf";
 import { type Timestamp, TimestampSchema, type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
 import type { Violation } from "../core/errors.ts";
-import { wireProblem } from "./binary-wire.ts";
+import { NO_KIND, wireProblem } from "./binary-wire.ts";
 import { invalidFields, MAX_MESSAGE_DEPTH } from "./json-input.ts";
 
 /** 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z. */
@@ -89,8 +89,7 @@ function checkJson(json: JsonValue, place: string, bad: Violation[]): void {
 }
 
 function checkValue({ kind }: Value, place: string, bad: Violation[]): void {
-  if (kind.case === undefined)
-    bad.push({ field: place, description: "must hold a value: null, a number, a string, a boolean, an object or an array" });
+  if (kind.case === undefined) bad.push({ field: place, description: NO_KIND });
   if (kind.case === "numberValue") checkJson(kind.value, place, bad);
   if (kind.case === "structValue") for (const item of Object.values(kind.value.fields)) checkValue(item, place, bad);
   if (kind.case === "listValue") for (const item of kind.value.values) checkValue(item, place, bad);

@@ -37,6 +37,8 @@ interface FieldPlan {
 }
 
 interface Plan {
+  /** Numbers of fields, as bits, of which one must be there: a google.protobuf.Value has a kind. 0 for none. */
+  readonly needs: number;
   /** Messages that ProtoJSON writes as a plain value: what is in them has no name of its own. */
   readonly isPlain: boolean;
   readonly fields: ReadonlyMap<number, FieldPlan>;
@@ -47,18 +49,27 @@ const plans = new WeakMap<DescMessage, Plan>();
 function planOf(desc: DescMessage): Plan {
   let plan = plans.get(desc);
   if (plan === undefined) {
-    const counts = desc.typeName !== "google.protobuf.Value";
-    const fields = new Map(desc.fields.map((field) => [field.number, { ...fieldPlan(field), counts }]));
-    plan = { isPlain: desc.typeName.startsWith("google.protobuf."), fields };
+    const value = isValue(desc);
+    const fields = new Map(desc.fields.map((field) => [field.number, { ...fieldPlan(field), counts: !value }]));
+    plan = { needs: value ? ANY_KIND : 0, isPlain: desc.typeName.startsWith("google.protobuf."), fields };
     plans.set(desc, plan);
   }
   return plan;
+}
+
+/** The six kinds of a google.protobuf.Value, and the value of an entry. */
+const ANY_KIND = 0b111_1110;
+const ENTRY_VALUE = 1 << 2;
+
+function isValue(desc: DescMessage | undefined): boolean {
+  return desc?.typeName === "google.protobuf.Value";
 }
 
 function fieldPlan(field: DescField): FieldPlan {
   const isList = field.fieldKind === "list";
   if (field.fieldKind === "map") {
     const entry: Plan = {
+      needs: isValue(field.message) ? ENTRY_VALUE : 0,
       isPlain: true,
       fields: new Map([
         [1, typePlan("", false, { scalar: field.mapKey })],
@@ -134,6 +145,8 @@ class Malformed extends Error {
 
 /** Records of the wire: an object's member has four, its entry, its key, its value and what that is. */
 const MAX_RECORDS = 4 * MAX_MESSAGE_VALUES;
+/** What is wrong with a google.protobuf.Value without a kind. */
+export const NO_KIND = "must hold a value: null, a number, a string, a boolean, an object or an array";
 const CUT_SHORT = "is cut short";
 const MAX_VARINT_BYTES = 10;
 /** Tags of the field numbers 1 and 2^29 - 1. */
@@ -156,10 +169,12 @@ class WireWalk {
   message(plan: Plan, end: number, depth: number): void {
     if (depth > MAX_MESSAGE_DEPTH) throw new Malformed(`is nested too deep: more than ${MAX_MESSAGE_DEPTH} levels`);
     const start = this.#at;
+    let seen = 0;
     while (this.#at < end) {
       const at = this.#at;
       const tag = this.#tag(end);
       const field = plan.fields.get(tag >>> 3);
+      if (field !== undefined) seen |= 1 << (tag >>> 3);
       if (field?.counts !== false) this.#values += 1;
       if (field === undefined) this.#skip(tag, end, depth);
       else {
@@ -171,6 +186,7 @@ class WireWalk {
         }
       }
     }
+    if (plan.needs !== 0 && (seen & plan.needs) === 0) throw new Malformed(NO_KIND);
   }
 
   #field(field: FieldPlan, wireType: number, end: number, depth: number): void {

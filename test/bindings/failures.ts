@@ -15,6 +15,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   UNSUPPORTED_OPERATION: [9, 400, -32004, 200, A2A],
   CONTENT_TYPE_NOT_SUPPORTED: [3, 400, -32005, 200, A2A],
   INVALID_AGENT_RESPONSE: [13, 500, -32006, 200, A2A],
+  EXTENDED_AGENT_CARD_NOT_CONFIGURED: [9, 400, -32007, 200, A2A],
   EXTENSION_SUPPORT_REQUIRED: [9, 400, -32008, 200, A2A],
   VERSION_NOT_SUPPORTED: [9, 400, -32009, 200, A2A],
   INVALID_ARGUMENT: [3, 400, -32602, 200, OWN],
@@ -22,6 +23,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   UNAUTHENTICATED: [16, 401, -31401, 401, OWN],
   TENANT_NOT_FOUND: [5, 404, -31404, 200, OWN],
   MESSAGE_TOO_LARGE: [8, 413, -31413, 413, OWN],
+  RESOURCE_EXHAUSTED: [8, 429, -31429, 429, OWN],
   STORE_UNAVAILABLE: [14, 503, -32603, 503, OWN],
   SERVER_DRAINING: [14, 503, -32603, 503, OWN],
   DEADLINE_EXCEEDED: [4, 504, -32603, 504, OWN],
@@ -31,7 +33,12 @@ const ROWS: Readonly<Record<string, Row>> = {
 export type PlainFailure = { readonly reason: string; readonly metadata: Record<string, string>; readonly violations: string[] };
 
 /** Checks the binding's own codes and the domain; answers what must be equal everywhere. `violations`: exactly these fields. */
-export function checkFailure(caller: Caller, failure: Failure, reason: string, violations: readonly string[] = []): PlainFailure {
+export function checkFailure(
+  caller: Pick<Caller, "binding">,
+  failure: Failure,
+  reason: string,
+  violations: readonly string[] = [],
+): PlainFailure {
   assert.equal(failure.reason, reason, failure.message);
   const [grpc, http, jsonRpc, jsonRpcHttp, domain] = ROWS[reason] as Row;
   const expected = { grpc: [grpc, undefined], rest: [http, http], "json-rpc": [jsonRpc, jsonRpcHttp] }[caller.binding];

@@ -16,7 +16,8 @@ import { HttpClient, type HttpClientOptions, type HttpRequest, sseStream } from 
 
 type Route = readonly [method: string, path: string];
 
-const ROUTES: Readonly<Record<string, Route>> = {
+/** Verb and path of each method. */
+export const ROUTES: Readonly<Record<string, Route>> = {
   SendMessage: ["POST", "/message:send"],
   SendStreamingMessage: ["POST", "/message:stream"],
   GetTask: ["GET", "/tasks/{id}"],
