@@ -76,3 +76,27 @@ suite("a store that breaks", () => {
     for (const one of told) assert.equal(one, error);
   });
 });
+
+suite("a store that is full", () => {
+  test("R-253 R-370 sends are refused on every binding, with when to try again; what is there goes on, and makes room when it has ended", async () => {
+    await using bed = await openBed({ maxBytes: 20_000 });
+    const gate = bed.agent.gate();
+    const ids: string[] = [];
+    const fill = async (): Promise<CallFailed> => {
+      for (;;) ids.push(await startTask(bed.grpc, `slow ${gate.name}`, { message: { metadata: { pad: "x".repeat(2000) } } }));
+    };
+    assert.equal((await errorOf(fill())).failure.reason, "RESOURCE_EXHAUSTED");
+    for (const caller of bed.callers) {
+      const request = send("complete", { message: { metadata: { pad: "x".repeat(2000) } } });
+      for (const refused of [caller.unary("SendMessage", request), caller.stream("SendStreamingMessage", request)]) {
+        const { failure, headers } = await errorOf(refused);
+        checkFailure(caller, failure, "RESOURCE_EXHAUSTED");
+        if (caller.binding !== "grpc") assert.equal(headers.get("retry-after"), "1");
+      }
+      const { message } = await caller.unary("ListTasks");
+      assert.equal(message["totalSize"], ids.length);
+    }
+    gate.open(ids.length);
+    for (const caller of bed.callers) await until("there is room", WITHIN_MS, () => caller.unary("SendMessage", send("complete")));
+  });
+});
