@@ -4,6 +4,7 @@ import {
   type Agent,
   type AgentEvent,
   artifact,
+  authRequired,
   bytesPart,
   completed,
   dataPart,
@@ -16,8 +17,9 @@ import {
   working,
 } from "../../src/index.ts";
 
-/** How long the task of a resubscription stays WORKING. */
+/** How long a task stays WORKING: that of a resubscription, and that which a blocking send waits for. */
 const RESUBSCRIBE_MS = 4000;
+const DELAYED_MS = 2000;
 
 const ARTIFACT_ID = "output";
 const FILE = bytesPart(Buffer.from("tck"), "output.txt", "text/plain");
@@ -31,6 +33,14 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
   },
   async *"tck-input-required"() {
     yield inputRequired("Input required");
+  },
+  async *"tck-auth-required"() {
+    yield authRequired("Authorization required");
+  },
+  async *"tck-delayed-complete"({ signal }) {
+    yield working();
+    await sleep(DELAYED_MS, undefined, { signal });
+    yield completed("Done after delay");
   },
   "tck-artifact-text": () => delivered(textPart("Generated text content")),
   "tck-artifact-file": () => delivered(FILE),

@@ -130,6 +130,11 @@ suite("the framework around the conformance kit's executor", { timeout: 120_000 
     assert.equal(await reasonOf(client.subscribe("no-such-task")), "TASK_NOT_FOUND");
   });
 
+  everyTransport("R-014 a part of a type that the card does not name is refused", async (client) => {
+    const parts = [{ raw: "dGNr", mediaType: "application/x-unsupported-tck-type" }];
+    assert.equal(await reasonOf(client.send(triggered("tck-send-003", client, { parts }))), "CONTENT_TYPE_NOT_SUPPORTED");
+  });
+
   test("R-197 C-11 version 99.0 is refused, and an empty one answered in good form", async () => {
     for (const client of bed.withHeaders({ "a2a-version": "99.0" })) {
       assert.equal(await reasonOf(client.send(triggered("tck-ver-003", client))), "VERSION_NOT_SUPPORTED");

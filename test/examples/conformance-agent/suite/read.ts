@@ -43,10 +43,14 @@ export function taskIn(reply: JsonObject): SeenTask {
 /** All frames of a stream, each read strictly. */
 export async function framesOf(stream: AsyncIterable<JsonObject>): Promise<JsonObject[]> {
   const frames: JsonObject[] = [];
-  for await (const frame of stream) {
-    fromJson(StreamResponseSchema, frame);
-    frames.push(frame);
-  }
+  for await (const frame of stream) frames.push(strict(frame));
+  return frames;
+}
+
+/** The next frames of a stream that stays open. */
+export async function take(stream: AsyncGenerator<JsonObject>, count: number): Promise<JsonObject[]> {
+  const frames: JsonObject[] = [];
+  while (frames.length < count) frames.push(strict(await next(stream)));
   return frames;
 }
 
@@ -80,6 +84,11 @@ export async function errorOf(call: Promise<unknown> | AsyncGenerator): Promise<
     throw error;
   }
   return assert.fail("the operation did not fail");
+}
+
+function strict(frame: JsonObject): JsonObject {
+  fromJson(StreamResponseSchema, frame);
+  return frame;
 }
 
 function textOf(holder: JsonObject): string {
