@@ -10,8 +10,8 @@ export type Headers = ReadonlyMap<string, string>;
 
 /** What goes with a call. */
 export interface CallOptions {
-  /** Request headers or metadata, beside `a2a-version: 1.0`; undefined leaves one out. */
-  readonly headers?: Readonly<Record<string, string | undefined>>;
+  /** Request headers or metadata, beside `a2a-version: 1.0`; undefined leaves one out, a list sends several of one name. */
+  readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** Appended to the request target; HTTP only. */
   readonly query?: string;
   /** Ends the call from the caller's side. */
@@ -98,5 +98,5 @@ export function readDetails(details: readonly JsonObject[]): Pick<Failure, "reas
 /** The request headers of a call. */
 export function requestHeaders({ headers }: CallOptions): [string, string][] {
   const all = Object.entries({ "a2a-version": "1.0", ...headers });
-  return all.filter((entry): entry is [string, string] => entry[1] !== undefined);
+  return all.flatMap(([name, value]) => [value ?? []].flat().map((one): [string, string] => [name, one]));
 }

@@ -137,7 +137,7 @@ function encode(desc: DescMethod, request: JsonObject, { pathTenant }: CallOptio
 
 function metadataOf(options: CallOptions): Metadata {
   const metadata = new Metadata();
-  for (const [name, value] of requestHeaders(options)) metadata.set(name, value);
+  for (const [name, value] of requestHeaders(options)) metadata.add(name, value);
   return metadata;
 }
 

@@ -5,6 +5,7 @@ import { collect, everywhere, failureOf, nextFrame, send, sharedBed, startTask }
 import { CallFailed, type Headers, type Reply, type Stream } from "../callers/caller.ts";
 import { checkFailure } from "../failures.ts";
 import { call, OPERATIONS } from "../matrix/operations.ts";
+import { LOG_URI } from "../resume/positions.ts";
 import { ScenarioAgent } from "../scenario-agent.ts";
 
 const REQUIRED = "urn:example:required:v1";
@@ -90,6 +91,21 @@ suite("A2A-Extensions", () => {
     const texts = told.map((message) => JSON.stringify(message).match(/active: [^"]*/)?.[0]);
     assert.deepEqual(texts, [`active: ${OPTIONAL}`, `active: ${OPTIONAL}`, "active: ", "active: "]);
     return told;
+  });
+
+  everywhere("R-210 may come in several headers of one name, and in any case of that name", bed, async (caller) => {
+    const listed = ["urn:unknown", `${LOG_URI}, urn:other`, OPTIONAL];
+    for (const name of ["a2a-extensions", "A2A-Extensions"]) {
+      const reply = await caller.unary("SendMessage", send("complete"), { headers: { [name]: listed } });
+      assert.equal(reply.headers.get("a2a-extensions"), `${OPTIONAL}, ${LOG_URI}`);
+    }
+    return undefined;
+  });
+
+  everywhere("R-205 R-215 has its own case: a URI that is written otherwise is another one", bed, async (caller) => {
+    const reply = await caller.unary("SendMessage", send("complete"), { headers: { "a2a-extensions": OPTIONAL.toUpperCase() } });
+    assert.equal(reply.headers.get("a2a-extensions"), undefined);
+    return undefined;
   });
 
   everywhere("R-215 R-217 passes over what is unknown and echoes nothing then", bed, async (caller) => {
