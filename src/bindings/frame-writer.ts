@@ -29,7 +29,6 @@ const JOIN = 64 * 1024;
 /** Joins, writes, and waits for the reader. */
 export class FrameWriter<C extends string | Buffer> {
   readonly #sink: Sink<C>;
-  readonly #join: (frames: readonly C[]) => C;
   readonly #options: WriterOptions;
   readonly #signal: AbortSignal;
   #frames: C[] = [];
@@ -40,9 +39,8 @@ export class FrameWriter<C extends string | Buffer> {
   /** When bytes last went to the socket, by performance.now(). */
   lastWrite: number = performance.now();
 
-  constructor(sink: Sink<C>, join: (frames: readonly C[]) => C, options: WriterOptions, signal: AbortSignal) {
+  constructor(sink: Sink<C>, options: WriterOptions, signal: AbortSignal) {
     this.#sink = sink;
-    this.#join = join;
     this.#options = options;
     this.#signal = signal;
   }
@@ -62,7 +60,7 @@ export class FrameWriter<C extends string | Buffer> {
     this.#frames = [];
     this.#bytes = 0;
     this.lastWrite = performance.now();
-    if (!this.#sink.destroyed) this.#sink.write(frames.length === 1 ? (frames[0] as C) : this.#join(frames));
+    if (!this.#sink.destroyed) this.#sink.write(joined(frames));
   }
 
   /** Lets the end of a stalled stream be flushed; `cut` is called where that takes too long. */
@@ -116,6 +114,12 @@ export class FrameWriter<C extends string | Buffer> {
       for (const event of events) sink.off(event, over);
     }
   }
+}
+
+function joined<C extends string | Buffer>(frames: readonly C[]): C {
+  const [first] = frames as readonly [C, ...C[]];
+  if (frames.length === 1) return first;
+  return (typeof first === "string" ? frames.join("") : Buffer.concat(frames as readonly Buffer[])) as C;
 }
 
 /** Where a slice of a frame may end: not between the halves of a surrogate pair, which are encoded together. */

@@ -1,14 +1,19 @@
 /** One HTTP request and its reply, as the HTTP bindings see it. */
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
+import type { ServerHttp2Stream } from "node:http2";
 import { connectError, type WireError } from "../rpc/errors.ts";
 import { type CallContext, GONE } from "./call-context.ts";
-import { FrameWriter, type WriterOptions } from "./frame-writer.ts";
+import { FrameWriter, type Sink, type WriterOptions } from "./frame-writer.ts";
+import { cut, type HttpRequest, type HttpResponse, isGone, RST_CANCEL, RST_NO_ERROR, streamOf, streamOfRequest } from "./http-message.ts";
 import { LARGE_FRAME } from "./progress.ts";
+
+/** How long a request may take to come in whole. */
+export const REQUEST_MS = 60_000;
 
 /** A request on its way to a handler. */
 export interface Exchange {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
+  readonly request: HttpRequest;
+  readonly response: HttpResponse;
   /** The path of the request target, still percent-encoded, without the query. */
   readonly path: string;
   /** How slow readers are treated. */
@@ -21,14 +26,14 @@ export interface Exchange {
 export type HttpHandler = (exchange: Exchange) => Promise<boolean>;
 
 /** Splits the request target. An absolute-form target counts by its path. */
-export function exchangeOf(request: IncomingMessage, response: ServerResponse, slow: WriterOptions): Exchange {
+export function exchangeOf(request: HttpRequest, response: HttpResponse, slow: WriterOptions): Exchange {
   const target = (request.url ?? "/").replace(/^https?:\/\/[^/?#]*/i, "");
   const [path = "", ...rest] = target.split("?");
   return { request, response, slow, path: path || "/", query: rest.join("?") };
 }
 
 /** Reads the whole body. Throws MESSAGE_TOO_LARGE at the first byte beyond the limit, and leaves the rest unread. */
-export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+export async function readBody(request: HttpRequest, maxBytes: number): Promise<Buffer> {
   const tooLarge = (): never => {
     throw connectError("MESSAGE_TOO_LARGE", `a request may have at most ${maxBytes} bytes`);
   };
@@ -41,12 +46,14 @@ export async function readBody(request: IncomingMessage, maxBytes: number): Prom
     if (bytes <= maxBytes) chunks.push(chunk);
     else resolve();
   };
-  const cut = (): void => reject(connectError("CANCELLED", "the caller has gone"));
-  request.on("data", take).once("end", resolve).once("error", cut).once("aborted", cut);
+  const gone = (): void => reject(GONE);
+  const late = resetWhenLate(request);
+  request.on("data", take).once("end", resolve).once("error", gone).once("aborted", gone);
   try {
     await promise;
   } finally {
-    request.off("data", take).off("end", resolve).off("error", cut).off("aborted", cut);
+    clearTimeout(late);
+    request.off("data", take).off("end", resolve).off("error", gone).off("aborted", gone);
   }
   if (bytes > maxBytes) {
     request.pause();
@@ -55,8 +62,14 @@ export async function readBody(request: IncomingMessage, maxBytes: number): Prom
   return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
 }
 
+/** Over HTTP/1.1 node:http sees to it that a request comes in whole in time, over HTTP/2 nobody else does. */
+function resetWhenLate(request: HttpRequest): NodeJS.Timeout | undefined {
+  const stream = streamOfRequest(request);
+  return stream === undefined ? undefined : setTimeout(() => stream.close(RST_CANCEL), REQUEST_MS);
+}
+
 /** The media type of a request body, without parameters, in lower case; undefined where none is named. */
-export function mediaTypeOf(request: IncomingMessage): string | undefined {
+export function mediaTypeOf(request: HttpRequest): string | undefined {
   return request.headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
 }
 
@@ -69,30 +82,45 @@ export function isJson(mediaType: string): boolean {
 const LINGER_MS = 2000;
 
 /** Sends a whole JSON reply with what the call has put into its headers. */
-export function sendJson(
+export function sendJson(exchange: Exchange, status: number, contentType: string, json: string, context?: CallContext): void {
+  sendBody(exchange, status, { "content-type": contentType, "content-length": Buffer.byteLength(json) }, json, context);
+}
+
+/** Sends a whole reply, whose headers say how long it is, with what the call has put into its headers. */
+export function sendBody(
   { response, request, slow }: Exchange,
   status: number,
-  contentType: string,
-  json: string,
+  headers: OutgoingHttpHeaders,
+  body: string | Buffer,
   context?: CallContext,
 ): void {
-  if (response.headersSent || response.destroyed) return;
+  if (response.headersSent || isGone(response)) return;
   for (const [name, value] of context?.responseHeaders() ?? []) response.setHeader(name, value);
-  // A body that was not read to its end would be taken for the next request.
-  if (!request.complete) response.setHeader("connection", "close");
-  response.writeHead(status, { "content-type": contentType, "content-length": Buffer.byteLength(json) });
-  if (request.method === "HEAD") response.end();
-  else if (!request.complete) linger(request, response, json);
-  else if (json.length > LARGE_FRAME) void sendSlices(response, json, slow);
-  else response.end(json);
+  const stream = streamOf(response);
+  const unread = !request.complete && hasBody(request);
+  // Over HTTP/1.1 a body that was not read to its end would be taken for the next request.
+  if (unread && stream === undefined) response.setHeader("connection", "close");
+  response.writeHead(status, headers);
+  if (unread && stream === undefined) return linger(request, response, body);
+  if (unread && stream !== undefined) discard(request, stream);
+  if (body.length > LARGE_FRAME) void sendSlices(response, body, slow);
+  else response.end(body);
+}
+
+/** Whether a request brings a body, by its head alone (RFC 9112, 6.3): one without is not complete either before its head was handled. */
+function hasBody(request: HttpRequest): boolean {
+  const stream = streamOfRequest(request);
+  if (stream !== undefined) return !stream.endAfterHeaders;
+  return request.headers["transfer-encoding"] !== undefined || Number(request.headers["content-length"] ?? 0) > 0;
 }
 
 /** Sends a large reply no faster than its reader takes it, and cuts it where that takes nothing: replies are bounded as streams are. */
-async function sendSlices(response: ServerResponse, json: string, slow: WriterOptions): Promise<void> {
+async function sendSlices(response: HttpResponse, body: string | Buffer, slow: WriterOptions): Promise<void> {
   const left = new AbortController();
   response.once("close", () => left.abort());
-  const writer = new FrameWriter<string>(response, (slices) => slices.join(""), slow, left.signal);
-  if ((await writer.push(json)) === "stalled") response.destroy();
+  const sink: Sink<string | Buffer> = streamOf(response) ?? (response as ServerResponse);
+  const writer = new FrameWriter<string | Buffer>(sink, slow, left.signal);
+  if ((await writer.push(body)) === "stalled") cut(response);
   else response.end();
 }
 
@@ -100,11 +128,20 @@ async function sendSlices(response: ServerResponse, json: string, slow: WriterOp
  * Answers a request whose body is not read to its end: the reply goes out at once, the rest is thrown away for a while. Many callers read no
  * reply before they have sent everything; closing under them would reset the connection and the reply with it.
  */
-function linger(request: IncomingMessage, response: ServerResponse, json: string): void {
-  response.write(json);
+function linger(request: HttpRequest, response: HttpResponse, body: string | Buffer): void {
+  response.write(body);
   const timer = setTimeout(() => response.end(), LINGER_MS);
   request.once("end", () => response.end()).resume();
   response.once("close", () => clearTimeout(timer));
+}
+
+/** The same over HTTP/2, where a stream can end alone: a reset without an error then says that nothing more of the request is wanted. */
+function discard(request: HttpRequest, stream: ServerHttp2Stream): void {
+  request.resume();
+  stream.once("finish", () => {
+    const timer = setTimeout(() => stream.close(RST_NO_ERROR), LINGER_MS);
+    stream.once("close", () => clearTimeout(timer));
+  });
 }
 
 /** Headers that an error asks for, beyond its body. */
@@ -112,10 +149,14 @@ export function setErrorHeaders({ response }: Exchange, error: WireError): void 
   if (error.retryAfterSeconds !== undefined) response.setHeader("retry-after", String(error.retryAfterSeconds));
 }
 
-/** Name and value of each request header, as node:http read them. */
-export function* headersOf(request: IncomingMessage): IterableIterator<[string, string]> {
+/** Name and value of each request header, as they were read. */
+export function* headersOf(request: HttpRequest): IterableIterator<[string, string]> {
   const { rawHeaders } = request;
-  for (let at = 0; at + 1 < rawHeaders.length; at += 2) yield [rawHeaders[at] as string, rawHeaders[at + 1] as string];
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    // HTTP/2 has the request line among its headers.
+    if (!name.startsWith(":")) yield [name, rawHeaders[at + 1] as string];
+  }
 }
 
 /** Ends the call's signal when the peer leaves before its reply is whole. */

@@ -7,7 +7,8 @@ import { cardHandler } from "../bindings/card.ts";
 import { Health } from "../bindings/grpc/health.ts";
 import { Reflection } from "../bindings/grpc/reflection.ts";
 import { grpcServer, listenGrpc } from "../bindings/grpc/server.ts";
-import { httpServer, listen } from "../bindings/http.ts";
+import { listen, listener } from "../bindings/http.ts";
+import { HttpPort } from "../bindings/http-port.ts";
 import { jsonRpcHandler } from "../bindings/json-rpc/handler.ts";
 import { Egress } from "../bindings/progress.ts";
 import { restHandler } from "../bindings/rest/handler.ts";
@@ -99,7 +100,7 @@ export class RunningServer implements AsyncDisposable {
   readonly #grpc: GrpcServer;
   readonly #health: Health;
   readonly #reflection: Reflection | undefined;
-  readonly #http: HttpServer;
+  readonly #http: HttpPort;
   readonly #ops: HttpServer;
   #ports = { grpc: 0, http: 0, ops: 0 };
   #state: ServerState = "starting";
@@ -135,7 +136,8 @@ export class RunningServer implements AsyncDisposable {
     const rest = { ...options, eventStreams, tenantRoutes: options.tenants !== undefined };
     const card = cardHandler(() => this.card, CARD_MAX_AGE_SECONDS);
     const handlers = [card, jsonRpcHandler(guarded, rpc), restHandler(guarded, rest)];
-    this.#http = httpServer(handlers, slow, (error) => log.error({ error }, "an HTTP handler broke"));
+    const onBroken = (error: unknown): void => log.error({ error }, "an HTTP handler broke");
+    this.#http = new HttpPort(listener(handlers, slow, onBroken), options);
     this.#ops = opsServer(slow, ready, log);
   }
 
@@ -157,7 +159,7 @@ export class RunningServer implements AsyncDisposable {
       await this.#bind();
     } catch (error) {
       this.#grpc.forceShutdown();
-      this.#http.close();
+      void this.#http.close();
       this.#ops.close();
       if (this.#ownsStorage) await this.#storage.close();
       internalErrors.unsubscribe(this.#logInternal);
@@ -180,7 +182,7 @@ export class RunningServer implements AsyncDisposable {
     const grpc = await listenGrpc(this.#grpc, `${shown}:${grpcPort}`, credentials).catch(notBound("grpcPort", host, grpcPort));
     const ops = await listen(this.#ops, opsPort, host).catch(notBound("opsPort", host, opsPort));
     // Last, and then no wait: nobody gets a card that does not say yet where the agent is.
-    const http = await listen(this.#http, httpPort, host).catch(notBound("httpPort", host, httpPort));
+    const http = await this.#http.listen(httpPort, host).catch(notBound("httpPort", host, httpPort));
     nameInterfaces(this.card, {
       grpc: this.options.publicGrpcUrl ?? `${shown}:${grpc}`,
       http: this.options.publicHttpUrl ?? `http://${shown}:${http}`,
@@ -241,10 +243,7 @@ export class RunningServer implements AsyncDisposable {
   async #closePorts(): Promise<void> {
     const grpc = Promise.withResolvers<void>();
     this.#grpc.tryShutdown(() => grpc.resolve());
-    const http = Promise.withResolvers<void>();
-    this.#http.close(() => http.resolve());
-    this.#http.closeIdleConnections();
-    await Promise.all([grpc.promise, http.promise]);
+    await Promise.all([grpc.promise, this.#http.close()]);
     this.#ops.close();
     this.#ops.closeAllConnections();
   }

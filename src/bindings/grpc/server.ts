@@ -12,10 +12,11 @@ import {
 import { acceptedKey } from "../../rpc/call-facts.ts";
 import { wireBytes } from "../../rpc/wire-cache.ts";
 import type { WriterOptions } from "../frame-writer.ts";
+import { RST_CANCEL } from "../http-message.ts";
 import { LARGE_FRAME, waitForReader } from "../progress.ts";
 import { type AnyGuarded, asBuffer, type Call, contextOf, decode, type Impl, headersOnce, statusOf } from "./call.ts";
 import { definitionOf } from "./definition.ts";
-import { http2StreamOf, RST_CANCEL, streaming } from "./stream.ts";
+import { http2StreamOf, streaming } from "./stream.ts";
 
 /** Bounds of the gRPC server. */
 export interface GrpcOptions extends WriterOptions {

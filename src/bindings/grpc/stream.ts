@@ -7,11 +7,9 @@ import { connectError } from "../../rpc/errors.ts";
 import { isShared, wireBytes } from "../../rpc/wire-cache.ts";
 import type { CallContext } from "../call-context.ts";
 import { FrameWriter, type WriterOptions } from "../frame-writer.ts";
+import { RST_CANCEL } from "../http-message.ts";
 import type { Wait } from "../progress.ts";
 import { type AnyGuarded, type Call, contextOf, decode, type Impl, headersOnce, statusOf } from "./call.ts";
-
-/** NGHTTP2_CANCEL. Not REFUSED_STREAM: clients send such a call again by themselves. */
-export const RST_CANCEL = 8;
 
 /** The handler of a streaming method. */
 export function streaming(
@@ -25,7 +23,7 @@ export function streaming(
     const open = headersOnce(call, context);
     context.values.set(acceptedKey, open);
     const stream = http2StreamOf(call);
-    const writer = new FrameWriter<Buffer>(stream, (joined) => Buffer.concat(joined), options, context.signal);
+    const writer = new FrameWriter<Buffer>(stream, options, context.signal);
     const run = async (): Promise<void> => {
       try {
         await guarded.admit(context);

@@ -1,0 +1,131 @@
+/** One port for HTTP/1.1 and HTTP/2 in clear text: the first bytes of a connection tell which of the two it speaks (RFC 9113, 3.3). */
+import { createServer, type Server } from "node:http";
+import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session, type ServerOptions } from "node:http2";
+import type { Socket } from "node:net";
+import { HTTP1_OPTIONS, listen, type Listener } from "./http.ts";
+import { REQUEST_MS } from "./http-exchange.ts";
+
+/** How the peers of HTTP/2 connections are found to be gone. */
+export interface HttpPortOptions {
+  /** Time between two HTTP/2 PINGs on a connection, and how long an answer may take. */
+  readonly keepaliveMs: number;
+  readonly keepaliveTimeoutMs: number;
+}
+
+/** What an HTTP/2 client says first. */
+const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+
+const MiB = 1024 * 1024;
+/** Bytes that a client may send ahead of us on a stream, and on all streams of a connection: 64 kB, the default, would be all that it sends in a round trip. */
+const STREAM_WINDOW = MiB;
+const CONNECTION_WINDOW = 4 * MiB;
+
+const HTTP2_OPTIONS: ServerOptions = {
+  // A gateway has all its callers on a few connections.
+  settings: { maxConcurrentStreams: 1000, initialWindowSize: STREAM_WINDOW, enablePush: false },
+  // What a connection may hold in all, in MB; beyond it new streams are refused.
+  maxSessionMemory: 64,
+};
+
+/** The servers of both versions behind one port, over one listener; not yet listening. */
+export class HttpPort {
+  /** It accepts every connection of the port, so that all of them count when it closes. */
+  readonly #http1: Server;
+  readonly #http2: Http2Server;
+  readonly #sessions = new Set<ServerHttp2Session>();
+  /** Connections that have not yet said what they speak. */
+  readonly #undecided = new Set<Socket>();
+
+  constructor(listener: Listener, options: HttpPortOptions) {
+    this.#http1 = createServer(HTTP1_OPTIONS, listener);
+    this.#http2 = createHttp2Server(HTTP2_OPTIONS, listener);
+    this.#http2.on("session", (session) => this.#begin(session, options));
+    const [http1] = this.#http1.listeners("connection");
+    if (http1 === undefined) throw new TypeError("this version of node:http takes its connections another way");
+    this.#http1.removeAllListeners("connection").on("connection", (socket: Socket) => {
+      this.#decide(socket, (version) => {
+        if (version === 2) this.#http2.emit("connection", socket);
+        else Reflect.apply(http1, this.#http1, [socket]);
+      });
+    });
+  }
+
+  /** Listens; answers the port. */
+  listen(port: number, host: string): Promise<number> {
+    return listen(this.#http1, port, host);
+  }
+
+  /** Takes no more connections and no more streams (GOAWAY), closes what is idle; resolves when the last connection is gone. */
+  close(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#http1.close(() => resolve());
+    this.closeIdleConnections();
+    return promise;
+  }
+
+  /** Closes connections on which nothing is under way. Call it again while a port closes: node:http looks only once. */
+  closeIdleConnections(): void {
+    this.#http1.closeIdleConnections();
+    for (const socket of this.#undecided) socket.destroy();
+    for (const session of this.#sessions) session.close();
+  }
+
+  /** Closes all connections, whatever is under way. */
+  closeAllConnections(): void {
+    this.#http1.closeAllConnections();
+    for (const socket of this.#undecided) socket.destroy();
+    for (const session of this.#sessions) session.destroy();
+  }
+
+  /** Reads the first bytes until they differ from the preface or are all of it, puts them back, and hands the connection on. */
+  #decide(socket: Socket, hand: (version: 1 | 2) => void): void {
+    let seen = Buffer.alloc(0);
+    const look = (): void => {
+      const chunk = socket.read() as Buffer | null;
+      if (chunk === null) return;
+      seen = Buffer.concat([seen, chunk]);
+      const length = Math.min(seen.length, PREFACE.length);
+      const alike = seen.subarray(0, length).equals(PREFACE.subarray(0, length));
+      if (alike && length < PREFACE.length) return;
+      leave();
+      socket.unshift(seen);
+      hand(alike ? 2 : 1);
+    };
+    const drop = (): void => void socket.destroy();
+    const late = setTimeout(drop, REQUEST_MS);
+    const leave = (): void => {
+      clearTimeout(late);
+      this.#undecided.delete(socket);
+      socket.off("readable", look).off("end", drop).off("error", drop).off("close", leave);
+    };
+    this.#undecided.add(socket);
+    socket.on("readable", look).on("end", drop).on("error", drop).on("close", leave);
+  }
+
+  #begin(session: ServerHttp2Session, options: HttpPortOptions): void {
+    this.#sessions.add(session);
+    session.setLocalWindowSize(CONNECTION_WINDOW);
+    const stop = ping(session, options);
+    session.once("close", () => {
+      this.#sessions.delete(session);
+      stop();
+    });
+  }
+}
+
+/** Sends PINGs, one at a time, and closes the connection of a peer that leaves one without an answer. Answers how to stop. */
+function ping(session: ServerHttp2Session, { keepaliveMs, keepaliveTimeoutMs }: HttpPortOptions): () => void {
+  let late: NodeJS.Timeout | undefined;
+  const timer = setInterval(() => {
+    if (late !== undefined || session.closed) return;
+    late = setTimeout(() => session.destroy(), keepaliveTimeoutMs).unref();
+    session.ping(() => {
+      clearTimeout(late);
+      late = undefined;
+    });
+  }, keepaliveMs).unref();
+  return () => {
+    clearInterval(timer);
+    clearTimeout(late);
+  };
+}
