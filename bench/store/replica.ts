@@ -75,7 +75,7 @@ export class Replica implements AsyncDisposable {
     this.worker = new Worker({ ...parts, log: SILENT, abandon: () => Promise.resolve() });
     this.service = new A2AServiceImpl({
       ...parts,
-      card: publicCard(agent.card, options.dedupe),
+      card: publicCard(agent.card, options, false),
       worker: this.worker,
       streams: new Streams(streamDrained),
       waits: new Streams(callDrained),

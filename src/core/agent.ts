@@ -67,6 +67,13 @@ export interface ReplyRequest {
   readonly extensions: readonly string[];
 }
 
+/** Who asks for the extended card. */
+export interface CardReader {
+  readonly principal: string;
+  /** Tenant that the call named; empty where tenancy is off. */
+  readonly tenant: string;
+}
+
 /** An agent. Only `card` and `run` are required. */
 export interface Agent {
   readonly card: AgentCardInit;
@@ -77,6 +84,11 @@ export interface Agent {
   run(turn: Turn): AsyncIterable<AgentEvent>;
   /** Answers with a plain Message and no task, or with undefined to let a task begin. Awaited at most `replyTimeoutMs`. */
   reply?(request: ReplyRequest): Promise<MessageInitShape<typeof MessageSchema> | undefined>;
+  /**
+   * The card for a caller who is known, or undefined where there is none for it. Asked only where the server authenticates its callers
+   * (R-134); it should hold no secrets (R-140).
+   */
+  extendedCard?(reader: CardReader): AgentCardInit | undefined | Promise<AgentCardInit | undefined>;
   /** Whether a run that was cut off may be run again (`resumed: true`). Default false: such a task ends FAILED with the cause. */
   readonly resumable?: boolean;
   /** Whether messages are taken while the task is WORKING. Default false: refused with UnsupportedOperation (C-39). */

@@ -66,7 +66,9 @@ export class Snapshots {
   /** The fold of exactly the entries 1..offset, or of more where those are no longer all kept. */
   async upTo(taskId: string, offset: number): Promise<Snapshot> {
     const known = this.#folds.get(taskId)?.fold;
-    if (known !== undefined && known.position.offset <= offset) {
+    // A fold that stands there already may be of another history, which the store has lost since.
+    const doubtful = known?.position.offset === offset && (await this.#storage.read(taskId, known.position)).is === "gone";
+    if (known !== undefined && !doubtful && known.position.offset <= offset) {
       await this.#advance(taskId, known, offset);
       if (known.position.offset === offset) return known.snapshot();
     }

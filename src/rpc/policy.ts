@@ -8,6 +8,7 @@ import { extensionsKey, principalKey } from "./call-facts.ts";
 import { connectError } from "./errors.ts";
 import { activeExtensions, EXTENSIONS_HEADER, requestedExtensions } from "./extensions.ts";
 import { lazyStream } from "./lazy-stream.ts";
+import { applyTenant } from "./tenant.ts";
 import { checkVersion } from "./version.ts";
 
 /** What policy is made of. */
@@ -70,6 +71,7 @@ function guardMethod(method: DescMethod, methods: Record<string, Method>, before
   // Called as a member: implementations may be classes.
   const call = (request: Message, context: HandlerContext): unknown => {
     checkBinaryInput(method.input, request);
+    applyTenant(request, context.requestHeader);
     return methods[method.localName]?.(request, context);
   };
   if (method.methodKind === "server_streaming") {

@@ -69,6 +69,14 @@ export const optionsSchema = z.strictObject({
     })
     .prefault({})
     .describe("How repeated sends are joined."),
+  push: z
+    .strictObject({
+      enabled: z.boolean().default(false).describe("Whether callers may register webhooks."),
+      maxConfigs: positive.default(100).describe("Webhooks that a task may have."),
+      redact: z.boolean().default(false).describe("Whether replies leave out tokens and credentials of webhooks."),
+    })
+    .prefault({})
+    .describe("Webhooks."),
   closeOnInputRequired: z.enum(["send", "all", "none"]).default("send").describe("Streams that end at INPUT_REQUIRED."),
   jsonContentType: z
     .enum(["application/a2a+json", "application/json"])

@@ -112,12 +112,16 @@ export class RunningServer implements AsyncDisposable {
     this.#log = log;
     this.#storage = parts.storage ?? new MemoryStorage(options);
     this.#ownsStorage = parts.ownsStorage ?? parts.storage === undefined;
-    this.card = publicCard(agent.card, options.dedupe);
+    const known = parts.authenticate !== undefined || options.tokens !== undefined;
+    // The capability wants an authenticator, and a card; a card that declares it without one is told so when it is asked.
+    const extended = known && (agent.extendedCard !== undefined || agent.card.capabilities?.extendedAgentCard === true);
+    this.card = publicCard(agent.card, options, extended);
     const storage = this.#storage;
     const snapshots = new Snapshots(storage, options);
     const abandon = (taskId: string): Promise<void> => abandonTask({ storage, snapshots }, taskId);
     this.#worker = new Worker({ agent, storage, snapshots, options, log, abandon });
-    const service = new A2AServiceImpl({ agent, card: this.card, storage, snapshots, worker: this.#worker, options, streams, waits });
+    const worker = this.#worker;
+    const service = new A2AServiceImpl({ agent, card: this.card, storage, snapshots, worker, options, streams, waits });
     const authenticate = parts.authenticate ?? (options.tokens === undefined ? anonymous : bearerTokens(options.tokens));
     const guarded = guard(A2AService, service, { authenticate, card: this.card, assumeVersion: options.assumeVersion });
     const slow = {

@@ -3,14 +3,19 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type {
   A2AService,
+  AgentCard,
   CancelTaskRequest,
+  DeleteTaskPushNotificationConfigRequest,
   GetExtendedAgentCardRequest,
+  GetTaskPushNotificationConfigRequest,
   GetTaskRequest,
+  ListTaskPushNotificationConfigsRequest,
   ListTasksRequest,
   SendMessageRequest,
   StreamResponse,
   SubscribeToTaskRequest,
   Task,
+  TaskPushNotificationConfig,
 } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { type SendMessageResponseSchema, StreamResponseSchema, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { aboutTask, TaskError, taskNotFound } from "../core/errors.ts";
@@ -24,9 +29,11 @@ import { acceptedKey, extensionsKey, principalOf, TASK_ID_HEADER } from "../rpc/
 import { lazyStream } from "../rpc/lazy-stream.ts";
 import { callEnded } from "./call-ended.ts";
 import { cancelTask } from "./cancel-task.ts";
+import { extendedCard } from "./extended-card.ts";
 import { plainFrame, withHistory } from "./frames.ts";
 import { listTasks } from "./list-tasks.ts";
 import { badResume, logActive, positionedFrame, type Resume, resumeOf } from "./log-extension.ts";
+import { PushConfigOperations, requirePush } from "./push-configs.ts";
 import type { ServiceInit } from "./service-init.ts";
 import { SendFlow, type Sent } from "./send-message.ts";
 import { validateTaskRequest, validateTenant } from "./validate.ts";
@@ -35,10 +42,12 @@ import { validateTaskRequest, validateTenant } from "./validate.ts";
 export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
   readonly #init: ServiceInit;
   readonly #sends: SendFlow;
+  readonly #push: PushConfigOperations;
 
   constructor(init: ServiceInit) {
     this.#init = init;
     this.#sends = new SendFlow(init);
+    this.#push = new PushConfigOperations(init);
   }
 
   async sendMessage(request: SendMessageRequest, context: HandlerContext): Promise<MessageInitShape<typeof SendMessageResponseSchema>> {
@@ -92,25 +101,39 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
     return withHistory(task, undefined);
   }
 
-  createTaskPushNotificationConfig(): never {
-    throw pushOff();
+  async createTaskPushNotificationConfig(
+    request: TaskPushNotificationConfig,
+    context: HandlerContext,
+  ): Promise<TaskPushNotificationConfig> {
+    requirePush(this.#init.options);
+    return this.#push.create(request, scopeOf(request.tenant, context));
   }
 
-  getTaskPushNotificationConfig(): never {
-    throw pushOff();
+  async getTaskPushNotificationConfig(
+    request: GetTaskPushNotificationConfigRequest,
+    context: HandlerContext,
+  ): Promise<TaskPushNotificationConfig> {
+    requirePush(this.#init.options);
+    return this.#push.get(request, scopeOf(request.tenant, context));
   }
 
-  listTaskPushNotificationConfigs(): never {
-    throw pushOff();
+  async listTaskPushNotificationConfigs(
+    request: ListTaskPushNotificationConfigsRequest,
+    context: HandlerContext,
+  ): Promise<{ configs: TaskPushNotificationConfig[]; nextPageToken: string }> {
+    requirePush(this.#init.options);
+    return this.#push.list(request, scopeOf(request.tenant, context));
   }
 
-  deleteTaskPushNotificationConfig(): never {
-    throw pushOff();
+  async deleteTaskPushNotificationConfig(request: DeleteTaskPushNotificationConfigRequest, context: HandlerContext): Promise<object> {
+    requirePush(this.#init.options);
+    await this.#push.delete(request, scopeOf(request.tenant, context));
+    return {};
   }
 
-  getExtendedAgentCard(request: GetExtendedAgentCardRequest): never {
-    validateTenant(request.tenant, this.#init.options);
-    throw new TaskError("UNSUPPORTED_OPERATION", "this agent has no extended card");
+  async getExtendedAgentCard({ tenant }: GetExtendedAgentCardRequest, context: HandlerContext): Promise<AgentCard> {
+    validateTenant(tenant, this.#init.options);
+    return extendedCard(this.#init, { principal: principalOf(context).name, tenant }, context);
   }
 
   async #send(request: SendMessageRequest, context: HandlerContext): Promise<Sent> {
@@ -217,10 +240,6 @@ function ended(taskId: string): TaskError {
 /** Whose tasks a call is about. */
 function scopeOf(tenant: string, context: HandlerContext): Scope {
   return { tenant, owner: principalOf(context).name };
-}
-
-function pushOff(): TaskError {
-  return new TaskError("PUSH_NOTIFICATION_NOT_SUPPORTED", "this agent sends no push notifications");
 }
 
 async function* none(): AsyncGenerator<StreamResponse, undefined> {}

@@ -10,6 +10,7 @@ import {
 } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { AgentCardInit } from "../core/agent.ts";
 import { LOG_URI } from "./log-extension.ts";
+import type { ServiceOptions } from "./options.ts";
 import { PROTOCOL_VERSION } from "../rpc/version.ts";
 
 /** Where the ports can be reached from outside. */
@@ -24,19 +25,22 @@ export interface PublicUrls {
 /** URI of the extension that tells how repeated sends are treated. */
 const IDEMPOTENT_SEND_URI = "urn:throughline:a2a:idempotent-send:v1";
 
-/** The card as it is served: streaming is on unless the agent's card turns it off; what is not served is off whatever the card says. */
-export function publicCard(own: AgentCardInit, dedupe: { mode: string; windowMs: number }): AgentCard {
+/**
+ * The card as it is served: streaming is on unless the agent's card turns it off; what is not served is off whatever the card
+ * says. `extended`: callers who are known may ask for the extended card.
+ */
+export function publicCard(own: AgentCardInit, { dedupe, push }: Pick<ServiceOptions, "dedupe" | "push">, extended: boolean): AgentCard {
   const card = create(AgentCardSchema, own);
   const capabilities = create(AgentCapabilitiesSchema, own.capabilities ?? {});
   capabilities.streaming ??= true;
   capabilities.extensions = [...capabilities.extensions, idempotentSend(dedupe), ...(capabilities.streaming ? [logPositions()] : [])];
-  capabilities.pushNotifications = false;
-  capabilities.extendedAgentCard = false;
+  capabilities.pushNotifications = push.enabled;
+  capabilities.extendedAgentCard = extended;
   card.capabilities = capabilities;
   return card;
 }
 
-function idempotentSend({ mode, windowMs }: { mode: string; windowMs: number }): AgentExtension {
+function idempotentSend({ mode, windowMs }: ServiceOptions["dedupe"]): AgentExtension {
   const params = { mode, ...(mode === "window" && { windowMs }) };
   const description = "A send that repeats messageId and content is answered with the task of the first one.";
   return create(AgentExtensionSchema, { uri: IDEMPOTENT_SEND_URI, description, required: false, params });

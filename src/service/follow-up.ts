@@ -8,7 +8,7 @@ import type { CommandReply, CommandRequest, Repeat, RepeatKey } from "../core/st
 import { isInterrupted, isTerminal } from "../core/task.ts";
 import { share, wireBytes } from "../rpc/wire-cache.ts";
 import { readyStatus } from "./ready-event.ts";
-import { commandEntry, type Send, type SendInit, tooLarge } from "./send.ts";
+import { commandEntry, pushOf, type Send, type SendInit, tooLarge } from "./send.ts";
 import { checkMediaTypes } from "./validate.ts";
 
 /** Appends follow-ups. */
@@ -23,6 +23,7 @@ export class FollowUps {
   async append(send: Send, received: Message, repeat: RepeatKey | undefined): Promise<{ first: Snapshot } | { repeat: Repeat }> {
     const { snapshots, worker, options, card } = this.#init;
     const { taskId } = received;
+    const push = pushOf(send, taskId, options);
     let entry: ReturnType<typeof commandEntry> | undefined;
     for (;;) {
       const current = await snapshots.current(taskId);
@@ -37,7 +38,7 @@ export class FollowUps {
       const place = worker.reserve();
       const lease = place && { token: place.token, replica: place.replica };
       try {
-        const request = { taskId, entry, what: "message", repeat, after: position, working, canceled: undefined, lease } as const;
+        const request = { taskId, entry, what: "message", repeat, after: position, working, canceled: undefined, lease, push } as const;
         const reply = await worker.using(
           place,
           () => this.#command(request),

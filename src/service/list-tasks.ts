@@ -4,7 +4,7 @@ import { type ListTasksRequest, type Task, TaskSchema, TaskState } from "../../g
 import { invalidArgument } from "../core/errors.ts";
 import { pageToken, parsePageToken } from "../core/page-token.ts";
 import { type Scope, scopeKey } from "../core/scope.ts";
-import type { ListFilter, ListRow } from "../core/storage.ts";
+import type { ListCursor, ListFilter, ListRow } from "../core/storage.ts";
 import type { ServiceInit } from "./service-init.ts";
 import { wireBytes } from "../rpc/wire-cache.ts";
 import { withHistory } from "./frames.ts";
@@ -23,7 +23,7 @@ export async function listTasks(
   validateList(request, init.options);
   const filter = filterOf(request);
   const list = `${scopeKey(scope)}|${filter.contextId ?? ""}|${filter.state ?? 0}|${filter.since ?? ""}`;
-  const after = request.pageToken === "" ? undefined : parsePageToken(request.pageToken, list);
+  const after = request.pageToken === "" ? undefined : cursorOf(parsePageToken(request.pageToken, list));
   if (request.pageToken !== "" && after === undefined) {
     throw invalidArgument({
       field: "pageToken",
@@ -44,8 +44,13 @@ export async function listTasks(
     last = row;
   }
   const more = page.more || last !== page.rows.at(-1);
-  const nextPageToken = more && last !== undefined ? pageToken({ statusTime: last.head.statusTime, id: last.id }, list) : "";
+  const nextPageToken = more && last !== undefined ? pageToken(`${last.head.statusTime}|${last.id}`, list) : "";
   return { tasks, nextPageToken, pageSize, totalSize: page.total };
+}
+
+function cursorOf(place: string | undefined): ListCursor | undefined {
+  const match = /^(\d{1,16})\|([0-9a-f-]{36})$/.exec(place ?? "");
+  return match === null ? undefined : { statusTime: Number(match[1]), id: match[2] ?? "" };
 }
 
 function filterOf({ contextId, status, statusTimestampAfter }: ListTasksRequest): ListFilter {

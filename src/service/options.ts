@@ -12,6 +12,8 @@ export interface ServiceOptions {
   readonly maxTaskBytes: number;
   /** Messages that `history` keeps. */
   readonly historyLimit: number;
+  /** Webhooks: whether callers may register them, how many a task may have, whether replies leave out their secrets. */
+  readonly push: { readonly enabled: boolean; readonly maxConfigs: number; readonly redact: boolean };
   /** Tenants that calls may name; undefined: none, `any`: every one. */
   readonly tenants?: readonly string[] | "any" | undefined;
 }

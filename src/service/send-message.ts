@@ -14,8 +14,9 @@ import { detached } from "../worker/detached.ts";
 import { foldOf } from "../worker/worker.ts";
 import { FollowUps } from "./follow-up.ts";
 import { shareTaskFrame } from "./frames.ts";
+import { requirePush } from "./push-configs.ts";
 import { repeatDigest, repeatKey } from "./repeats.ts";
-import { commandEntry, type Send, type SendInit, tooLarge } from "./send.ts";
+import { commandEntry, pushOf, type Send, type SendInit, tooLarge } from "./send.ts";
 import { badResume, type Resume } from "./log-extension.ts";
 import { callDrained } from "./streams.ts";
 import { checkMediaTypes, validateSend } from "./validate.ts";
@@ -41,9 +42,7 @@ export class SendFlow {
     const { options, card, storage, worker } = this.#init;
     const { request, scope } = send;
     const message = validateSend(request, options);
-    if (request.configuration?.taskPushNotificationConfig !== undefined) {
-      throw new TaskError("PUSH_NOTIFICATION_NOT_SUPPORTED", "this agent sends no push notifications");
-    }
+    if (request.configuration?.taskPushNotificationConfig !== undefined) requirePush(options);
     if (send.resume !== undefined) return this.#resumed(send, message, send.resume);
     const digest = repeatDigest(scope, message);
     const key = repeatKey(digest, message.taskId, options);
@@ -98,7 +97,16 @@ export class SendFlow {
     const entries = [{ kind: "event", mark: newMark(), bytes, content: event } as const, commandEntry("start", send, message)];
     const place = worker.reserve();
     const lease = place && { token: place.token, replica: place.replica };
-    const request = { id, scope: send.scope, contextId, entries, head: headAfter(task, []), repeat: key, lease };
+    const request = {
+      id,
+      scope: send.scope,
+      contextId,
+      entries,
+      head: headAfter(task, []),
+      repeat: key,
+      lease,
+      push: pushOf(send, id, options),
+    };
     const reply = await worker.using(
       place,
       () => this.#begin(request),

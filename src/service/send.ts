@@ -5,12 +5,14 @@ import { type Command, CommandSchema } from "../../gen/throughline/v1/log_pb.ts"
 import type { Agent } from "../core/agent.ts";
 import { TaskError } from "../core/errors.ts";
 import { newMark, type NewEntry } from "../core/log-entry.ts";
+import type { PushConfigRequest } from "../core/push-configs.ts";
 import type { Scope } from "../core/scope.ts";
 import type { Snapshots } from "../core/snapshots.ts";
 import type { Storage } from "../core/storage.ts";
 import type { Worker } from "../worker/worker.ts";
 import type { Resume } from "./log-extension.ts";
 import type { ServiceOptions } from "./options.ts";
+import { pushConfigOf } from "./push-configs.ts";
 
 /** What the flow needs. */
 export interface SendInit {
@@ -43,6 +45,12 @@ export function commandEntry(kind: "start" | "followUp", { request, scope, exten
   });
   if (request.metadata !== undefined) command.metadata = request.metadata;
   return { kind: "command", mark: newMark(), bytes: toBinary(CommandSchema, command), content: command };
+}
+
+/** The webhook that came with a send. */
+export function pushOf({ request, scope }: Send, taskId: string, options: ServiceOptions): PushConfigRequest | undefined {
+  const given = request.configuration?.taskPushNotificationConfig;
+  return given && pushConfigOf(given, taskId, scope, options);
 }
 
 /** a task that could not be kept is refused before it exists. */

@@ -7,28 +7,10 @@ import {
   type TaskState,
   TaskStateSchema,
 } from "../../gen/lf/a2a/v1/a2a_pb.ts";
-import { invalidArgument, TaskError, type Violation } from "../core/errors.ts";
+import { TaskError } from "../core/errors.ts";
 import type { ServiceOptions } from "./options.ts";
-
-/** Longest id that a caller may choose. */
-const MAX_ID = 512;
-
-/** Violations beyond this many are not collected. */
-const MAX_VIOLATIONS = 100;
-
-/** Collects what is wrong, then throws it all at once. */
-class Violations {
-  readonly #found: Violation[] = [];
-
-  add(field: string, description: string): void {
-    if (this.#found.length < MAX_VIOLATIONS) this.#found.push({ field, description });
-  }
-
-  throwIfAny(): void {
-    const [first, ...more] = this.#found;
-    if (first !== undefined) throw invalidArgument(first, ...more);
-  }
-}
+import { checkSendPushConfig } from "./validate-push.ts";
+import { checkHistoryLength, checkId, checkTenant, Violations } from "./violations.ts";
 
 /** A request with a task id and nothing else to check but the tenant and perhaps `historyLength`. */
 export function validateTaskRequest(
@@ -73,6 +55,8 @@ export function validateSend(request: SendMessageRequest, options: ServiceOption
   if (message === undefined) bad.add("message", "is required");
   else checkMessage(bad, message);
   checkHistoryLength(bad, "configuration.historyLength", configuration?.historyLength);
+  const push = configuration?.taskPushNotificationConfig;
+  if (push !== undefined) checkSendPushConfig(bad, push, { tenant: request.tenant, taskId: message?.taskId ?? "" });
   bad.throwIfAny();
   return message as Message;
 }
@@ -126,25 +110,4 @@ function checkMessage(bad: Violations, message: Message): void {
   for (const [index, { content }] of message.parts.entries()) {
     if (content.case === undefined) bad.add(`message.parts[${index}]`, "needs one of text, raw, url, data");
   }
-}
-
-/** Routes that begin with one of these mean something else (C-53). */
-const NO_TENANTS: ReadonlySet<string> = new Set(["tasks", ".well-known"]);
-
-/** Where tenants are off, naming one is bad input; where they are on, an unknown one is not found (C-53). */
-function checkTenant(bad: Violations, tenant: string, { tenants }: ServiceOptions): void {
-  if (tenant === "") return;
-  if (tenants === undefined) bad.add("tenant", "this server has no tenants: leave it out");
-  else if (NO_TENANTS.has(tenant) || (tenants !== "any" && !tenants.includes(tenant))) {
-    throw new TaskError("TENANT_NOT_FOUND", "no such tenant", { metadata: { tenant: tenant.slice(0, MAX_ID) } });
-  }
-  checkId(bad, "tenant", tenant);
-}
-
-function checkId(bad: Violations, field: string, id: string): void {
-  if (id.length > MAX_ID) bad.add(field, `is ${id.length} characters long; at most ${MAX_ID} are taken`);
-}
-
-function checkHistoryLength(bad: Violations, field: string, historyLength: number | undefined): void {
-  if (historyLength !== undefined && historyLength < 0) bad.add(field, `is ${historyLength}; right is 0 or more`);
 }

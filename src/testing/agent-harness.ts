@@ -82,7 +82,7 @@ export class AgentHarness implements AsyncDisposable {
     this.storage = storage;
     this.#snapshots = new Snapshots(storage, options);
     this.#addReplica();
-    const card = publicCard(agent.card, options.dedupe);
+    const card = publicCard(agent.card, options, false);
     // An agent whose card says that it does not stream is tested as well as any other.
     if (card.capabilities !== undefined) card.capabilities.streaming = true;
     const replica = (): Worker => this.worker;

@@ -64,6 +64,7 @@ async function openReplicas(init: Partial<ServeInit> = {}, agent: ScenarioAgent 
       card: agent.card,
       acceptsMessages: agent.acceptsMessages,
       reply: (request) => agent.reply(request),
+      ...(agent.extendedCard && { extendedCard: (reader) => agent.extendedCard?.(reader) }),
       run(turn) {
         whereabouts.began(turn.taskId, replica);
         return agent.run(turn);

@@ -1,7 +1,7 @@
 /** One agent for all tests of the bindings: the message's text says what it does, gates say when. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { MessageSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
-import type { Agent, AgentCardInit, ReplyRequest, Turn } from "../../src/core/agent.ts";
+import type { Agent, AgentCardInit, CardReader, ReplyRequest, Turn } from "../../src/core/agent.ts";
 import {
   type AgentEvent,
   artifact,
@@ -68,6 +68,8 @@ export interface ScenarioOptions {
 export class ScenarioAgent implements Agent {
   readonly card: AgentCardInit;
   readonly acceptsMessages: boolean;
+  /** Of those who have one. */
+  extendedCard?(reader: CardReader): Promise<AgentCardInit | undefined>;
   readonly #gates = new Map<string, Gate>();
 
   constructor({ card, acceptsMessages = false }: ScenarioOptions = {}) {

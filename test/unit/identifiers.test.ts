@@ -41,18 +41,17 @@ test("a position is read back from its text; anything else is none", () => {
 
 test("a page token is read back for the list it was made for, and for no other", () => {
   fc.assert(
-    fc.property(fc.nat({ max: 2 ** 42 }), fc.string(), fc.string(), (statusTime, list, other) => {
-      const cursor = { statusTime, id: uuidv7(statusTime) };
-      const token = pageToken(cursor, list);
+    fc.property(fc.string({ unit: "grapheme" }), fc.string(), fc.string(), (place, list, other) => {
+      const token = pageToken(place, list);
       assert.match(token, /^[A-Za-z0-9_-]+$/);
-      assert.deepEqual(parsePageToken(token, list), cursor);
+      assert.equal(parsePageToken(token, list), place);
       if (other !== list) assert.equal(parsePageToken(token, other), undefined);
     }),
   );
 });
 
 test("what is no page token, or one that was changed, is none", () => {
-  const token = pageToken({ statusTime: 1_700_000_000_000, id: uuidv7(1_700_000_000_000) }, "list");
+  const token = pageToken(`1700000000000|${uuidv7(1_700_000_000_000)}`, "list");
   for (let index = 0; index < token.length; index += 1) {
     const changed = `${token.slice(0, index)}${token[index] === "A" ? "B" : "A"}${token.slice(index + 1)}`;
     const read = parsePageToken(changed, "list");

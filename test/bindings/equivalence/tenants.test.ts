@@ -26,6 +26,11 @@ suite("tenants that are off", () => {
     return failures.map((failure) => checkFailure(caller, failure, "INVALID_ARGUMENT", ["tenant"]));
   });
 
+  everywhere("R-303 make a tenant in a header bad input", bed, async (caller) => {
+    const failures = await Promise.all(calls(caller, {}, { headers: { "a2a-tenant": "acme" } }).map(failureOf));
+    return failures.map((failure) => checkFailure(caller, failure, "INVALID_ARGUMENT", ["tenant"]));
+  });
+
   everywhere("take an empty one as none", bed, async (caller) => {
     await caller.unary("ListTasks", { tenant: "" });
     return undefined;
@@ -42,6 +47,25 @@ suite("tenants that are off", () => {
 for (const tenants of ["any", ["acme", "umbrella", "a/b c"]] as const) {
   suite(`tenants: ${JSON.stringify(tenants)}`, () => {
     const bed = sharedBed({ tenants: tenants as "any" });
+
+    everywhere("C-53 are named by path, field or header; where two of them name one, it is the same", bed, async (caller) => {
+      const contextId = crypto.randomUUID();
+      const headers = { "a2a-tenant": "acme" };
+      const { id } = taskOf(await caller.unary("SendMessage", send("input", { message: { contextId } }), { headers }));
+      const both = [
+        await caller.unary("GetTask", { id }, { headers }),
+        await caller.unary("GetTask", { id, tenant: "acme" }, { headers }),
+        await caller.unary("GetTask", { id }, { headers, pathTenant: "acme" }),
+        await caller.unary("GetTask", { id, tenant: "acme" }),
+      ];
+      for (const { message } of both) assert.deepEqual(message, both[0]?.message);
+      const strange = [
+        caller.unary("GetTask", { id, tenant: "umbrella" }, { headers }),
+        caller.unary("GetTask", { id }, { headers, pathTenant: "umbrella" }),
+      ];
+      const failures = await Promise.all(strange.map(failureOf));
+      return failures.map((failure) => checkFailure(caller, failure, "INVALID_ARGUMENT", ["tenant"]));
+    });
 
     everywhere("R-303 R-304 R-305 R-366 keep their tasks apart, by path as by field", bed, async (caller) => {
       const contextId = crypto.randomUUID();
