@@ -1,9 +1,11 @@
 /** What callers and agents say comes through every wire and every store as it was said. */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import type { JsonObject, JsonValue, MessageInitShape } from "@bufbuild/protobuf";
 import * as fc from "fast-check";
-import { everywhere, send, sharedBed, taskOf } from "../bed.ts";
+import type { MessageSchema } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
+import type { ReplyRequest } from "../../../src/core/agent.ts";
+import { collect, everywhere, message, send, sharedBed, taskOf } from "../bed.ts";
 import type { HttpRequest } from "../callers/http.ts";
 import { Echo, roundTrip, type Said } from "../echo.ts";
 
@@ -93,6 +95,30 @@ suite("what is said", () => {
   });
 });
 
+/** Answers directly, with what it was asked. */
+class DirectEcho extends Echo {
+  override async reply({ message: { parts, metadata } }: ReplyRequest): Promise<MessageInitShape<typeof MessageSchema>> {
+    return { parts, ...(metadata && { metadata }) };
+  }
+}
+
+suite("what is answered directly", () => {
+  const bed = sharedBed({}, new DirectEcho());
+
+  for (const [name, { parts, metadata }] of Object.entries(CASES)) {
+    everywhere(`${name}: comes back as it was`, bed, async (caller) => {
+      const request = { message: message("", { parts: [...parts], metadata }) };
+      const { message: reply } = await caller.unary("SendMessage", request);
+      const { frames, end } = await collect(caller.stream("SendStreamingMessage", request));
+      assert.deepEqual([frames.length, end], [1, "clean"]);
+      for (const one of [reply, frames[0] ?? {}] as { message: JsonObject }[]) {
+        assert.deepEqual([one.message["parts"], one.message["metadata"]], [parts, metadata]);
+      }
+      return undefined;
+    });
+  }
+});
+
 suite("the ids that a caller makes", () => {
   const bed = sharedBed();
 
@@ -118,8 +144,8 @@ suite("the ids that a caller makes", () => {
     }
     assert.equal(ids.size, contexts.length);
     for (const contextId of contexts) {
-      const { message } = await caller.unary("ListTasks", { contextId });
-      assert.deepEqual([message["totalSize"], (message["tasks"] as JsonObject[])[0]?.["contextId"]], [1, contextId]);
+      const { message: page } = await caller.unary("ListTasks", { contextId });
+      assert.deepEqual([page["totalSize"], (page["tasks"] as JsonObject[])[0]?.["contextId"]], [1, contextId]);
     }
     return undefined;
   });
@@ -167,8 +193,8 @@ suite("JSON numbers", () => {
       assert.equal(copies.length, 8);
       // Binary keeps what JSON text cannot: the sign of zero.
       const [id = ""] = /[0-9a-f-]{36}/.exec(text.slice(text.indexOf('"id":"', text.indexOf('"task"')))) ?? [];
-      const { message } = await grpc.unary("GetTask", { id });
-      const [{ data }] = (message["history"] as { parts: [{ data: number[] }] }[])[0]?.parts ?? [{ data: [] }];
+      const { message: task } = await grpc.unary("GetTask", { id });
+      const [{ data }] = (task["history"] as { parts: [{ data: number[] }] }[])[0]?.parts ?? [{ data: [] }];
       assert.deepEqual(data.slice(-2), [-0, -0]);
       assert.equal(JSON.stringify(data), shown);
     });
