@@ -1,5 +1,5 @@
 /** What each profile of the conformance agent serves: an agent, and the options that its suites need. */
-import type { AgentCardInit, ServeInit } from "../../src/index.ts";
+import type { Agent, AgentCardInit, ServeInit } from "../../src/index.ts";
 import { benchAgent } from "./bench-agent.ts";
 import { dummyAgent } from "./dummy-agent.ts";
 import { everybody } from "./everybody.ts";
@@ -11,9 +11,20 @@ export const REQUIRED_EXTENSION = "urn:a2a:tck:required-extension";
 /** Suites use ids again, and each use is to begin a task. */
 const shared = { dedupe: { mode: "off" } } as const;
 
-/** Everything on. */
+const EXTENDED_SKILL = { id: "extended", name: "Extended", description: "Shown in the extended card only.", tags: ["conformance"] };
+
+/** Everything on; the extended card has one skill more than the public one. */
 function full(capabilities: AgentCardInit["capabilities"] = {}): ServeInit {
-  return { ...shared, agent: { ...tckAgent, card: { ...tckAgent.card, capabilities } }, authenticate: everybody };
+  const { skills = [], ...rest } = tckAgent.card;
+  const card: AgentCardInit = {
+    ...rest,
+    skills,
+    capabilities,
+    // Required nowhere: see everybody.ts.
+    securitySchemes: { bearer: { scheme: { case: "httpAuthSecurityScheme", value: { scheme: "Bearer" } } } },
+  };
+  const agent: Agent = { ...tckAgent, card, extendedCard: () => ({ ...card, skills: [...skills, EXTENDED_SKILL] }) };
+  return { ...shared, agent, authenticate: everybody, push: { enabled: true } };
 }
 
 /** The profiles by name. A card can show a capability on or off, not both, so one agent cannot take all tests of a suite. */

@@ -80,6 +80,29 @@ suite("the official JavaScript client", { concurrency: 3, timeout: 120_000 }, ()
     assert.deepEqual((await all(stream)).map(brief), ["status CANCELED"]);
   });
 
+  everyTransport("keeps push configurations, and is shown the extended card", async (client) => {
+    const { id: taskId } = taskOf(await client.sendMessage(request("tck-complete-task")));
+    const named = { tenant: "", taskId, id: "tck-push-1" };
+    const config = {
+      ...named,
+      url: "https://example.com/tck-push-webhook",
+      token: "t",
+      authentication: { scheme: "Bearer", credentials: "c" },
+    };
+    assert.deepEqual(await client.createTaskPushNotificationConfig(config), config);
+    assert.deepEqual(await client.getTaskPushNotificationConfig(named), config);
+    const list = { tenant: "", taskId, pageSize: 0, pageToken: "" };
+    assert.deepEqual((await client.listTaskPushNotificationConfig(list)).configs, [config]);
+    await client.deleteTaskPushNotificationConfig(named);
+    await client.deleteTaskPushNotificationConfig(named);
+    assert.deepEqual((await client.listTaskPushNotificationConfig(list)).configs, []);
+    const { skills } = await client.getAgentCard();
+    assert.deepEqual(
+      skills.map(({ id }) => id),
+      ["conformance", "extended"],
+    );
+  });
+
   everyTransport("is given errors of its own kinds", async (client) => {
     const { id } = taskOf(await client.sendMessage(request("tck-complete-task")));
     const none = { tenant: "", id: "no-such-task" };
