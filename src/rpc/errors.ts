@@ -69,6 +69,11 @@ const TABLE: Readonly<Record<Reason, Row>> = {
   INTERNAL: call(Code.Internal, 500, -32603),
 };
 
+/** The table's reasons, each with its code as gRPC spells it and its HTTP status, for documents. */
+export function errorReasons(): { readonly reason: Reason; readonly status: string; readonly http: number }[] {
+  return Object.entries(TABLE).map(([reason, { code, http }]) => ({ reason: reason as Reason, status: statusName(code), http }));
+}
+
 /** The reason written into ErrorInfo where it differs from the key of the table (C-61: a media type is a media type). */
 const PUBLISHED: Partial<Record<Reason, string>> = { UNSUPPORTED_MEDIA_TYPE: "CONTENT_TYPE_NOT_SUPPORTED" };
 
@@ -199,7 +204,9 @@ function statusName(code: Code): string {
   return STATUS_EXCEPTIONS[code] ?? Code[code].replace(/(?<=[a-z])([A-Z])/g, "_$1").toUpperCase();
 }
 
-const DETAIL_TYPES: Registry = createRegistry(ErrorInfoSchema, BadRequestSchema, RetryInfoSchema);
+/** What an error may carry. */
+export const DETAIL_SCHEMAS: readonly DescMessage[] = [ErrorInfoSchema, BadRequestSchema, RetryInfoSchema];
+const DETAIL_TYPES: Registry = createRegistry(...DETAIL_SCHEMAS);
 
 /** The details as ProtoJSON, each with its `@type` (R-231). */
 export function detailsJson(error: WireError): JsonObject[] {

@@ -5,7 +5,7 @@ import { connectError } from "./errors.ts";
 export const PROTOCOL_VERSION = "1.0";
 
 /** Header, and query parameter where there are queries. */
-const VERSION_HEADER = "a2a-version";
+export const VERSION_HEADER = "a2a-version";
 
 /**
  * Checks the version that a call asks for. The header wins over the query parameter; differing values are an error. Absent and empty mean

@@ -10,6 +10,7 @@ import { grpcServer, listenGrpc } from "../bindings/grpc/server.ts";
 import { listen, listener } from "../bindings/http.ts";
 import { HttpPort } from "../bindings/http-port.ts";
 import { jsonRpcHandler } from "../bindings/json-rpc/handler.ts";
+import { openApiHandler } from "../bindings/openapi/handler.ts";
 import { Egress } from "../bindings/progress.ts";
 import { restHandler } from "../bindings/rest/handler.ts";
 import { EventStreams } from "../bindings/sse.ts";
@@ -139,7 +140,8 @@ export class RunningServer implements AsyncDisposable {
     this.#reflection?.addTo(this.#grpc);
     const rest = { ...options, eventStreams, tenantRoutes: options.tenants !== undefined };
     const card = cardHandler(() => this.card, CARD_MAX_AGE_SECONDS);
-    const handlers = [card, jsonRpcHandler(guarded, rpc), restHandler(guarded, rest)];
+    const openApi = openApiHandler(A2AService, () => this.card, { ...rest, maxAgeSeconds: CARD_MAX_AGE_SECONDS });
+    const handlers = [card, openApi, jsonRpcHandler(guarded, rpc), restHandler(guarded, rest)];
     const onBroken = (error: unknown): void => log.error({ error }, "an HTTP handler broke");
     this.#http = new HttpPort(listener(handlers, slow, onBroken), options);
     this.#ops = opsServer(slow, ready, log);

@@ -28,12 +28,16 @@ type Impl = (request: Message, context: HandlerContext) => unknown;
 
 /** The handler of all routes of a service. */
 export function restHandler<S extends DescService>(guarded: GuardedService<S>, options: RestOptions): HttpHandler {
-  const routes = buildRoutes(guarded.desc, {
+  const binding = new RestBinding(guarded, restRoutes(guarded.desc, options), options);
+  return (exchange) => binding.handle(exchange);
+}
+
+/** The routes that are served of a service. */
+export function restRoutes(service: DescService, options: Pick<RestOptions, "restPrefix" | "tenantRoutes">): Routes {
+  return buildRoutes(service, {
     prefix: options.restPrefix,
     bindings: (method, declared) => served(method, declared, options.tenantRoutes),
   });
-  const binding = new RestBinding(guarded, routes, options);
-  return (exchange) => binding.handle(exchange);
 }
 
 /** The declared bindings, without tenant twins where those are off, and with a POST twin for each stream that is read with GET (C-01). */
