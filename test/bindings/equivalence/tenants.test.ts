@@ -4,22 +4,18 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { collect, everywhere, failureOf, openBed, send, sharedBed, taskOf } from "../bed.ts";
 import type { Caller, CallOptions, Stream } from "../callers/caller.ts";
 import { checkFailure } from "../failures.ts";
+import { call, OPERATIONS } from "../matrix/operations.ts";
 
-/** The operations that take a tenant and look at it. */
+/** No operation is refused for another reason before its tenant is judged. */
+const PUSH = { push: { enabled: true } };
+
+/** Every operation, with a tenant. */
 function calls(caller: Caller, tenant: JsonObject, options: CallOptions = {}): (Promise<unknown> | Stream)[] {
-  return [
-    caller.unary("SendMessage", { ...send("return"), ...tenant }, options),
-    caller.stream("SendStreamingMessage", { ...send("return"), ...tenant }, options),
-    caller.unary("GetTask", { id: "none", ...tenant }, options),
-    caller.unary("ListTasks", tenant, options),
-    caller.unary("CancelTask", { id: "none", ...tenant }, options),
-    caller.stream("SubscribeToTask", { id: "none", ...tenant }, options),
-    caller.unary("GetExtendedAgentCard", tenant, options),
-  ];
+  return OPERATIONS.map((operation) => call(caller, operation, { ...operation.request("none"), ...tenant }, options));
 }
 
 suite("tenants that are off", () => {
-  const bed = sharedBed();
+  const bed = sharedBed(PUSH);
 
   everywhere("R-303 make a tenant in a request bad input", bed, async (caller) => {
     const failures = await Promise.all(calls(caller, { tenant: "acme" }).map(failureOf));
@@ -46,7 +42,7 @@ suite("tenants that are off", () => {
 
 for (const tenants of ["any", ["acme", "umbrella", "a/b c"]] as const) {
   suite(`tenants: ${JSON.stringify(tenants)}`, () => {
-    const bed = sharedBed({ tenants: tenants as "any" });
+    const bed = sharedBed({ ...PUSH, tenants: tenants as "any" });
 
     everywhere("C-53 are named by path, field or header; where two of them name one, it is the same", bed, async (caller) => {
       const contextId = crypto.randomUUID();
@@ -126,13 +122,13 @@ for (const tenants of ["any", ["acme", "umbrella", "a/b c"]] as const) {
         target: "/tasks/tasks/pushNotificationConfigs",
         headers: [["a2a-version", "1.0"]],
       });
-      assert.match(reply.text, /PUSH_NOTIFICATION_NOT_SUPPORTED/);
+      assert.match(reply.text, /TASK_NOT_FOUND/);
     });
   });
 }
 
 suite("a list of tenants", () => {
-  const bed = sharedBed({ tenants: ["acme"] });
+  const bed = sharedBed({ ...PUSH, tenants: ["acme"] });
 
   everywhere("R-303 C-53 makes all others not found", bed, async (caller) => {
     const failures = [

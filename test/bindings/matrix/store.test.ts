@@ -14,7 +14,8 @@ import { checkFailure } from "../failures.ts";
 import { call, OPERATIONS } from "./operations.ts";
 
 /** Those that ask the store for something. */
-const ASKING = OPERATIONS.filter(({ name }) => !/Push|Card/.test(name));
+const ASKING = OPERATIONS.filter(({ name }) => name !== "GetExtendedAgentCard");
+const PUSH = { push: { enabled: true } };
 const WITHIN_MS = 20_000;
 
 /** What each operation fails with over each binding. */
@@ -33,7 +34,7 @@ suite("a store that is away", () => {
   test("R-252 R-253 every operation says so at once and when to ask again, and is served once it is back", async () => {
     const { url, prefix } = await fileRedis();
     await using proxy = await TcpProxy.open({ port: Number(new URL(url).port) });
-    await using bed = await openBed({ redis: { url: proxy.url, prefix } });
+    await using bed = await openBed({ ...PUSH, redis: { url: proxy.url, prefix } });
     const id = await startTask(bed.grpc, "input");
     proxy.refuse();
     proxy.cut();
@@ -58,7 +59,7 @@ suite("a store that breaks", () => {
     const { storage, fail } = failingStorage(new MemoryStorage(resolveOptions({})));
     const told: unknown[] = [];
     const log: Log = { ...SILENT, error: ({ error }) => void told.push(error) };
-    await using bed = await openBed({ storage, log });
+    await using bed = await openBed({ ...PUSH, storage, log });
     const id = await startTask(bed.grpc, "input");
     const error = new Error("a secret of the store", { cause: "secret" });
     fail(error);
