@@ -11,7 +11,9 @@ export interface FieldBounds {
 }
 
 /** Longest id that a caller may choose. */
-const MAX_ID = 512;
+export const MAX_ID = 512;
+/** Items of a page. */
+export const PAGE_SIZE = { minimum: 1, maximum: 100, default: 50 } as const;
 
 const name: FieldBounds = { minLength: 1, maxLength: MAX_ID };
 const id: FieldBounds = { maxLength: MAX_ID };
@@ -26,15 +28,16 @@ const BOUNDS: Readonly<Record<string, FieldBounds>> = {
   "lf.a2a.v1.GetTaskRequest.id": name,
   "lf.a2a.v1.GetTaskRequest.history_length": historyLength,
   "lf.a2a.v1.ListTasksRequest.context_id": id,
-  "lf.a2a.v1.ListTasksRequest.page_size": { minimum: 1, maximum: 100, default: 50 },
+  "lf.a2a.v1.ListTasksRequest.page_size": PAGE_SIZE,
   "lf.a2a.v1.ListTasksRequest.history_length": historyLength,
   "lf.a2a.v1.CancelTaskRequest.id": name,
   "lf.a2a.v1.SubscribeToTaskRequest.id": name,
+  "lf.a2a.v1.TaskPushNotificationConfig.url": { minLength: 1 },
   "lf.a2a.v1.GetTaskPushNotificationConfigRequest.task_id": name,
   "lf.a2a.v1.GetTaskPushNotificationConfigRequest.id": name,
   "lf.a2a.v1.ListTaskPushNotificationConfigsRequest.task_id": name,
   // 0 stands for the default: the field has no presence.
-  "lf.a2a.v1.ListTaskPushNotificationConfigsRequest.page_size": { minimum: 0, maximum: 100, default: 50 },
+  "lf.a2a.v1.ListTaskPushNotificationConfigsRequest.page_size": { ...PAGE_SIZE, minimum: 0 },
   "lf.a2a.v1.DeleteTaskPushNotificationConfigRequest.task_id": name,
   "lf.a2a.v1.DeleteTaskPushNotificationConfigRequest.id": name,
 };

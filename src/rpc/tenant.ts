@@ -3,7 +3,7 @@ import type { Message } from "@bufbuild/protobuf";
 import { connectError } from "./errors.ts";
 
 /** Request header that names a tenant, for callers whose requests are made by something that knows of none. */
-const TENANT_HEADER = "a2a-tenant";
+export const TENANT_HEADER = "a2a-tenant";
 
 /** Puts the header's tenant into a request that names none. Throws INVALID_ARGUMENT where both name one, and not the same. */
 export function applyTenant(request: Message, headers: Headers): void {

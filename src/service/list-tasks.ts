@@ -6,11 +6,11 @@ import { pageToken, parsePageToken } from "../core/page-token.ts";
 import { type Scope, scopeKey } from "../core/scope.ts";
 import type { ListCursor, ListFilter, ListRow } from "../core/storage.ts";
 import type { ServiceInit } from "./service-init.ts";
+import { PAGE_SIZE } from "../rpc/field-bounds.ts";
 import { wireBytes } from "../rpc/wire-cache.ts";
 import { withHistory } from "./frames.ts";
 import { validateList } from "./validate.ts";
 
-const DEFAULT_PAGE = 50;
 /** Encoded bytes of tasks after which a page ends; one task may be larger. */
 const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 
@@ -30,7 +30,7 @@ export async function listTasks(
       description: "is not a token of this list: use nextPageToken as it came, with the same filters",
     });
   }
-  const pageSize = request.pageSize ?? DEFAULT_PAGE;
+  const pageSize = request.pageSize ?? PAGE_SIZE.default;
   const page = await init.storage.list(scope, filter, after, pageSize);
   const tasks: Task[] = [];
   let last: ListRow | undefined;

@@ -13,6 +13,7 @@ import type { PushConfigRequest, StoredPushConfig } from "../core/push-configs.t
 import { type Scope, scopeKey } from "../core/scope.ts";
 import type { Storage } from "../core/storage.ts";
 import { uuidv7 } from "../core/uuid.ts";
+import { PAGE_SIZE } from "../rpc/field-bounds.ts";
 import type { ServiceOptions } from "./options.ts";
 import { validatePushConfig, validatePushList, validatePushName } from "./validate-push.ts";
 
@@ -21,8 +22,6 @@ interface PushInit {
   readonly storage: Storage;
   readonly options: ServiceOptions;
 }
-
-const DEFAULT_PAGE = 50;
 
 /** Throws where the capability is off: before anything is judged or looked up (R-093, R-094). */
 export function requirePush({ push }: ServiceOptions): void {
@@ -69,7 +68,7 @@ export class PushConfigOperations {
     }
     await this.#requireTask(taskId, scope);
     const rest = (await this.#init.storage.pushConfigs(taskId)).filter(({ id }) => id > after);
-    const page = rest.slice(0, request.pageSize || DEFAULT_PAGE);
+    const page = rest.slice(0, request.pageSize || PAGE_SIZE.default);
     const nextPageToken = page.length < rest.length ? pageToken(page.at(-1)?.id ?? "", taskId) : "";
     return { configs: page.map((config) => this.#shown(config)), nextPageToken };
   }

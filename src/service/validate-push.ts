@@ -1,5 +1,6 @@
 /** What a webhook's configuration may say: it ends up in requests that this server makes. */
 import type { ListTaskPushNotificationConfigsRequest, TaskPushNotificationConfig } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { PAGE_SIZE } from "../rpc/field-bounds.ts";
 import type { ServiceOptions } from "./options.ts";
 import { checkId, checkTenant, Violations } from "./violations.ts";
 
@@ -52,7 +53,9 @@ export function validatePushList(request: ListTaskPushNotificationConfigsRequest
   checkTenant(bad, request.tenant, options);
   if (request.taskId === "") bad.add("taskId", "is required: the id of a task");
   checkId(bad, "taskId", request.taskId);
-  if (request.pageSize < 0 || request.pageSize > 100) bad.add("pageSize", `is ${request.pageSize}; right is 1 to 100`);
+  if (request.pageSize < 0 || request.pageSize > PAGE_SIZE.maximum) {
+    bad.add("pageSize", `is ${request.pageSize}; right is ${PAGE_SIZE.minimum} to ${PAGE_SIZE.maximum}`);
+  }
   bad.throwIfAny();
 }
 

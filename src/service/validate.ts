@@ -8,6 +8,7 @@ import {
   TaskStateSchema,
 } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { TaskError } from "../core/errors.ts";
+import { PAGE_SIZE } from "../rpc/field-bounds.ts";
 import type { ServiceOptions } from "./options.ts";
 import { checkSendPushConfig } from "./validate-push.ts";
 import { checkHistoryLength, checkId, checkTenant, Violations } from "./violations.ts";
@@ -40,7 +41,9 @@ export function validateList(
   const bad = new Violations();
   checkTenant(bad, request.tenant, options);
   const { pageSize } = request;
-  if (pageSize !== undefined && (pageSize < 1 || pageSize > 100)) bad.add("pageSize", `is ${pageSize}; right is 1 to 100`);
+  if (pageSize !== undefined && (pageSize < PAGE_SIZE.minimum || pageSize > PAGE_SIZE.maximum)) {
+    bad.add("pageSize", `is ${pageSize}; right is ${PAGE_SIZE.minimum} to ${PAGE_SIZE.maximum}`);
+  }
   checkHistoryLength(bad, "historyLength", request.historyLength);
   if (TaskStateSchema.value[request.status] === undefined) bad.add("status", `${request.status} is no TaskState`);
   checkId(bad, "contextId", request.contextId);

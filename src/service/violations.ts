@@ -1,9 +1,7 @@
 /** What is wrong with a request, field by field, and the checks that many requests share. */
 import { invalidArgument, TaskError, type Violation } from "../core/errors.ts";
+import { MAX_ID } from "../rpc/field-bounds.ts";
 import type { ServiceOptions } from "./options.ts";
-
-/** Longest id that a caller may choose. */
-const MAX_ID = 512;
 
 /** Violations beyond this many are not collected. */
 const MAX_VIOLATIONS = 100;

@@ -3,6 +3,7 @@ import type { DescService, JsonObject } from "@bufbuild/protobuf";
 import type { AgentCard } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
 import { TASK_ID_HEADER } from "../../rpc/call-facts.ts";
 import { EXTENSIONS_HEADER } from "../../rpc/extensions.ts";
+import { TENANT_HEADER } from "../../rpc/tenant.ts";
 import { PROTOCOL_VERSION, VERSION_HEADER } from "../../rpc/version.ts";
 import type { Route } from "../rest/routes.ts";
 import type { Comments } from "./comments.ts";
@@ -102,7 +103,11 @@ function headerParameters({ card, tenants, versionRequired }: DocumentInit): Jso
     },
   ];
   if (tenants)
-    parameters.push({ name: "a2a-tenant", description: "Tenant that the call is for, beside path and field.", schema: { type: "string" } });
+    parameters.push({
+      name: TENANT_HEADER,
+      description: "Tenant that the call is for, beside path and field.",
+      schema: { type: "string" },
+    });
   return Object.fromEntries(parameters.map((parameter) => [parameter.name, { ...parameter, in: "header" }]));
 }
 

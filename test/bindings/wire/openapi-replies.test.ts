@@ -3,6 +3,7 @@ import { suite, test } from "node:test";
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { ListTasksResponseSchema } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
 import { jsonText } from "../../../src/rpc/json-output.ts";
+import type { Agent } from "../../../src/core/agent.ts";
 import { message, send, sharedBed } from "../bed.ts";
 import type { HttpReply, HttpRequest } from "../callers/http.ts";
 import { ScenarioAgent } from "../scenario-agent.ts";
@@ -194,6 +195,43 @@ suite("what the OpenAPI document promises of an agent that answers", { timeout: 
       const reply = await http.fetch(request);
       assert.equal(reply.status, status, reply.text);
       open.check(request, reply);
+    }
+  });
+});
+
+suite("what the OpenAPI document promises of webhooks and the extended card", { timeout: 60_000 }, () => {
+  const agent: Agent = Object.assign(new ScenarioAgent(), {
+    extendedCard: () => ({ name: "more", version: "2", description: "For those who are known" }),
+  });
+  const bed = sharedBed({ tokens: { t: "alice" }, push: { enabled: true } }, agent as ScenarioAgent);
+
+  test("holds of every reply", async () => {
+    const { http } = bed().rest;
+    const open = await OpenApiBook.read(http);
+    const call = async (method: string, target: string, body?: JsonValue): Promise<JsonObject> => {
+      const headers = [VERSION, TOKEN];
+      const request = { method, target, headers, ...(body !== undefined && { body: JSON.stringify(body) }) };
+      const reply = await http.fetch(request);
+      assert.equal(reply.status, 200, reply.text);
+      open.check(request, reply);
+      return JSON.parse(reply.text) as JsonObject;
+    };
+    const { id } = (await call("POST", "/message:send", send("complete")))["task"] as { id: string };
+    const configs = `/tasks/${id}/pushNotificationConfigs`;
+    const webhook = { url: "https://hooks.example/", token: "s", authentication: { scheme: "Bearer", credentials: "c" } };
+    assert.ok(open.takes({ method: "POST", target: configs, body: JSON.stringify(webhook) }));
+    const { id: configId } = await call("POST", configs, webhook);
+    await call("GET", `${configs}/${configId as string}`);
+    await call("GET", `${configs}?pageSize=0`);
+    await call("DELETE", `${configs}/${configId as string}`);
+    assert.equal((await call("GET", "/extendedAgentCard"))["name"], "more");
+    for (const pageSize of [-1, 101]) {
+      const request = { method: "GET", target: `${configs}?pageSize=${pageSize}`, headers: [VERSION, TOKEN] };
+      const reply = await http.fetch(request);
+      assert.equal(reply.status, 400);
+      open.check(request, reply);
+      const size = open.parametersOf(open.placeOf(request).operation).find(({ name }) => name === "pageSize");
+      assert.throws(() => open.conforms(size?.schema ?? {}, pageSize, "pageSize"));
     }
   });
 });
