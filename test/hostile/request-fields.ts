@@ -23,7 +23,7 @@ export const METHODS: readonly DescMethod[] = A2AService.methods;
 export function fieldPaths(desc: DescMessage): FieldPath[] {
   return desc.fields.flatMap((field) => {
     const below = field.message === undefined || isPlain(field.message) ? [] : fieldPaths(field.message);
-    return [[field], ...below.map((path) => [field, ...path])];
+    return [[field], ...below.map((path) => [field].concat(path))];
   });
 }
 

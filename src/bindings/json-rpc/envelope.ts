@@ -32,12 +32,12 @@ export type Posted =
 export function parsePosted(body: Uint8Array, maxBatch: number): Posted {
   const text = decodeJsonText(body);
   const value = parseJsonText(text);
-  if (Array.isArray(value) && value.length === 0) throw connectError("INVALID_REQUEST", "a batch needs at least one request");
-  if (Array.isArray(value) && value.length > maxBatch)
+  if (!Array.isArray(value)) return { is: "one", element: parseElement(value, idSources(text, [value], false)[0]) };
+  if (value.length === 0) throw connectError("INVALID_REQUEST", "a batch needs at least one request");
+  if (value.length > maxBatch)
     throw connectError("INVALID_REQUEST", `a batch may have at most ${maxBatch} requests, this one has ${value.length}`);
-  const sources = numberSources(text, value);
-  if (!Array.isArray(value)) return { is: "one", element: parseElement(value, sources) };
-  return { is: "batch", elements: value.map((element) => parseElement(element, sources)) };
+  const sources = idSources(text, value, true);
+  return { is: "batch", elements: value.map((element, at) => parseElement(element, sources[at])) };
 }
 
 /** A reply with a result, given as JSON text. */
@@ -51,44 +51,62 @@ export function errorText(id: string, error: WireError): string {
   return oneLine(`{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify(body)}}`);
 }
 
-/** Source texts of ids that are no safe integers, by the request that holds them: they go back as they came. */
-function numberSources(text: string, value: JsonValue): ReadonlyMap<unknown, string> {
-  const sources = new Map<unknown, string>();
-  const elements = Array.isArray(value) ? value : [value];
+/** Source texts of ids that are no safe integers, by their place among the elements: they go back as they came. */
+function idSources(text: string, elements: readonly JsonValue[], isBatch: boolean): readonly (string | undefined)[] {
   const rare = elements.some((element) => {
     const id = (element as JsonObject | null)?.["id"];
     return typeof id === "number" && !Number.isSafeInteger(id);
   });
-  if (!rare) return sources;
-  const ids: { holder: unknown; source: string }[] = [];
-  const reviver = function (this: unknown, key: string, read: unknown, context?: { source?: string }): unknown {
-    if (key === "id" && typeof read === "number" && context?.source !== undefined) ids.push({ holder: this, source: context.source });
-    return read;
-  };
-  const again = revive(text, reviver);
-  if (again === undefined) return sources;
-  const roots = Array.isArray(again) ? again : [again];
-  for (const { holder, source } of ids) {
-    const index = roots.indexOf(holder as JsonValue);
-    if (index >= 0) sources.set(elements[index], source);
+  return rare ? numbersOf("id", text, isBatch ? 1 : 0) : [];
+}
+
+const NUMBER = /\s*-?[\d.eE+-]+/y;
+const COLON = /\s*:/y;
+
+/**
+ * Source texts of the numbers that the objects at a level of a JSON text have under a name. The text is JSON already; it is read without
+ * recursion, because other elements of a batch may nest as deep as they like.
+ */
+function numbersOf(name: string, text: string, level: number): readonly (string | undefined)[] {
+  const sources: (string | undefined)[] = [];
+  let depth = 0;
+  let element = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const char = text[at];
+    if (char === "{" || char === "[") depth += 1;
+    else if (char === "}" || char === "]") depth -= 1;
+    else if (char === "," && depth === level) element += 1;
+    else if (char === '"') {
+      const start = at;
+      at = endOfString(text, start);
+      const colon = depth === level + 1 ? matchAt(COLON, text, at + 1) : undefined;
+      if (colon === undefined || JSON.parse(text.slice(start, at + 1)) !== name) continue;
+      sources[element] = matchAt(NUMBER, text, at + 1 + colon.length)?.trim();
+    }
   }
   return sources;
 }
 
-/** The second reading recurses, as the first does not: what nests too deep for it is refused by its own judges later. */
-function revive(text: string, reviver: Parameters<typeof JSON.parse>[1]): JsonValue | undefined {
-  try {
-    return JSON.parse(text, reviver) as JsonValue;
-  } catch {
-    return undefined;
+/** The place of the quote that ends a string. */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let escapes = 0;
+    while (text[end - 1 - escapes] === "\\") escapes += 1;
+    if (escapes % 2 === 0) return end;
   }
+  return text.length;
 }
 
-function parseElement(element: JsonValue, sources: ReadonlyMap<unknown, string>): RpcElement {
+function matchAt(pattern: RegExp, text: string, at: number): string | undefined {
+  pattern.lastIndex = at;
+  return pattern.exec(text)?.[0];
+}
+
+function parseElement(element: JsonValue, idSource: string | undefined): RpcElement {
   if (typeof element !== "object" || element === null || Array.isArray(element)) return bad("null", "a request is a JSON object");
   const { jsonrpc, method, params } = element;
   const rawId = element["id"];
-  const id = idText(rawId, sources.get(element));
+  const id = idText(rawId, idSource);
   if (id === "invalid") return bad("null", `id is a string, a number or null, of at most ${MAX_ID} characters`);
   const known = id ?? "null";
   if (jsonrpc !== "2.0") return bad(known, 'jsonrpc is "2.0"');
