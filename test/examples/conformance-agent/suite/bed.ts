@@ -11,7 +11,7 @@ import { JsonRpcSuiteClient } from "./json-rpc.ts";
 import { RestSuiteClient } from "./rest.ts";
 
 /** One client of each transport. */
-export type SuiteClients = readonly [GrpcSuiteClient, RestSuiteClient, JsonRpcSuiteClient];
+type SuiteClients = readonly [GrpcSuiteClient, RestSuiteClient, JsonRpcSuiteClient];
 
 /** An agent under test. */
 export interface SuiteBed extends AsyncDisposable {

@@ -2,7 +2,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 
 /** The transports by the names that the suites give them. */
-export type Transport = "jsonrpc" | "http_json" | "grpc";
+type Transport = "jsonrpc" | "http_json" | "grpc";
 
 /** Headers or metadata beside `A2A-Version: 1.0`; undefined leaves that one out. */
 export type SuiteHeaders = Readonly<Record<string, string | undefined>>;
