@@ -97,7 +97,7 @@ suite("push notifications", () => {
     return failures.map((failure) => checkFailure(caller, failure, "TASK_NOT_FOUND"));
   });
 
-  everywhere("R-237 R-251 what could not be used is refused, field by field, and nothing is kept", bed, async (caller) => {
+  everywhere("R-237 R-251 PR-06 what could not be used is refused, field by field, and nothing is kept", bed, async (caller) => {
     const taskId = await startTask(caller, "input");
     const bad: readonly (readonly [JsonObject, string])[] = [
       [{ url: "" }, "url"],

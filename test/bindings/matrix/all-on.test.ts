@@ -55,7 +55,7 @@ suite("a server with everything on", () => {
     return undefined;
   });
 
-  everywhere("R-140 R-252 tells nothing of an agent's card that broke", bed, async (caller) => {
+  everywhere("R-252 tells nothing of an agent's card that broke", bed, async (caller) => {
     const failure = await failureOf(caller.unary("GetExtendedAgentCard", {}, BOB));
     assert.ok(!JSON.stringify(failure).includes("secret of"));
     return checkFailure(caller, failure, "INTERNAL");
