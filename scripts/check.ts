@@ -8,6 +8,7 @@ const steps: readonly (readonly [name: string, command: string])[] = [
   ["schema lint", "buf lint"],
   ["generate", "npm run --silent generate"],
   ["generated code is committed", "git diff --exit-code --stat -- gen test/gen"],
+  ["rules and tests", "node scripts/conformance.ts --check"],
   ["unused code", "knip"],
   ["build", "npm run --silent build"],
   ["package", "publint --strict"],
