@@ -4,7 +4,7 @@ import { protoCamelCase } from "@bufbuild/protobuf/reflect";
 import type { DescriptorProto, EnumDescriptorProto, FileDescriptorProto } from "@bufbuild/protobuf/wkt";
 
 /** What can have a comment. */
-export type Commented = DescService | DescMethod | DescMessage | DescField | DescEnum | DescEnumValue;
+type Commented = DescService | DescMethod | DescMessage | DescField | DescEnum | DescEnumValue;
 
 /** Answers the comment of a descriptor, in one line, fields named as in JSON; empty where it has none. */
 export type Comments = (desc: Commented) => string;

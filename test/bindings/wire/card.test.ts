@@ -208,6 +208,14 @@ suite("the agent card", () => {
   });
 });
 
+test("a card of any size is answered to HEAD without its body", async () => {
+  await using bed = await openBed({}, new ScenarioAgent({ card: { description: "x".repeat(400_000) } }));
+  const head = await bed.rest.http.fetch({ method: "HEAD", target: CARD });
+  assert.deepEqual([head.status, head.text], [200, ""]);
+  assert.ok(Number(head.headers.get("content-length")) > 400_000);
+  assert.equal((await bed.rest.http.fetch({ method: "GET", target: CARD })).text.length, Number(head.headers.get("content-length")));
+});
+
 test("R-317 R-321 the card names the URLs of the options, not the listening address", async () => {
   await using bed = await openBed({ publicGrpcUrl: "agents.example:443", publicHttpUrl: "https://agents.example/a/", restPrefix: "/v1" });
   const { text } = await bed.rest.http.fetch({ method: "GET", target: CARD });
