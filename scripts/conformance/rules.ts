@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 
 /** Whose duty a rule is. Those of a client, of a webhook's receiver and of another binding's author need no test here. */
-export type Who = "server" | "both" | "card" | "sdk" | "client" | "webhook" | "binding";
+type Who = "server" | "both" | "card" | "sdk" | "client" | "webhook" | "binding";
 
 /** One row. */
 export interface Rule {
