@@ -14,21 +14,23 @@ import { definitionOf } from "./definition.ts";
 
 /** Time between two looks for a change that nobody tells of, such as a store that is away. */
 const POLL_MS = 250;
-/** Most watchers at once: a stream costs memory, and nobody has to say who they are. */
+/** Default of how many may watch at once: a stream costs memory, and nobody has to say who they are. */
 const MAX_WATCHERS = 10_000;
 
 /** The health of all services of a server, which is one and the same: they are ready together. */
 export class Health {
   readonly #services: ReadonlySet<string>;
   readonly #ready: () => boolean;
+  readonly #maxWatchers: number;
   readonly #watchers = new Set<Watcher>();
   #poll: NodeJS.Timeout | undefined;
   #draining = false;
 
   /** `services` by their full names; the empty name, which stands for the server, is one of them in any case. */
-  constructor(services: readonly string[], ready: () => boolean) {
+  constructor(services: readonly string[], ready: () => boolean, maxWatchers: number = MAX_WATCHERS) {
     this.#services = new Set(["", ...services]);
     this.#ready = ready;
+    this.#maxWatchers = maxWatchers;
   }
 
   /** Adds the service to a server that is not yet bound. */
@@ -67,7 +69,7 @@ export class Health {
   #watch(call: ServerWritableStream<Buffer, Buffer>): void {
     try {
       const { service } = decode(HealthService.method.watch, call.request) as HealthCheckRequest;
-      if (this.#watchers.size >= MAX_WATCHERS) throw connectError("RESOURCE_EXHAUSTED", "too many watch already");
+      if (this.#watchers.size >= this.#maxWatchers) throw connectError("RESOURCE_EXHAUSTED", "too many watch already");
       const watcher = new Watcher(service, call);
       this.#watchers.add(watcher);
       this.#poll ??= setInterval(() => this.refresh(), POLL_MS).unref();

@@ -18,18 +18,20 @@ import { closureOf, fileBytes, FileIndex } from "./file-index.ts";
 type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
 type ReflectionCall = ServerDuplexStream<Buffer, Buffer>;
 
-/** Most streams at once: each costs memory, and nobody has to say who they are. */
+/** Default of how many streams may be open at once: each costs memory, and nobody has to say who they are. */
 const MAX_STREAMS = 1000;
 
 /** Answers what is asked about the services of a server. */
 export class Reflection {
   readonly #names: readonly string[];
   readonly #index: FileIndex;
+  readonly #maxStreams: number;
   readonly #calls = new Set<ReflectionCall>();
   #draining = false;
 
   /** `services` are those of the server but for reflection itself, which is added. */
-  constructor(services: readonly DescService[]) {
+  constructor(services: readonly DescService[], maxStreams: number = MAX_STREAMS) {
+    this.#maxStreams = maxStreams;
     const all = [...services, ServerReflection, ServerReflectionAlpha];
     this.#names = all.map(({ typeName }) => typeName).toSorted();
     // No method names the details of errors, and callers want to read them.
@@ -66,7 +68,7 @@ export class Reflection {
     });
     call.once("end", () => call.end());
     if (this.#draining) end(call);
-    if (this.#calls.size > MAX_STREAMS) call.emit("error", statusOf(connectError("RESOURCE_EXHAUSTED", "too many ask already")));
+    if (this.#calls.size > this.#maxStreams) call.emit("error", statusOf(connectError("RESOURCE_EXHAUSTED", "too many ask already")));
   }
 
   #reply(bytes: Buffer, sent: Set<DescFile>): Buffer {

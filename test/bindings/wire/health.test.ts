@@ -1,15 +1,17 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { status as Code, type ServiceError } from "@grpc/grpc-js";
-import { Health, HealthCheckResponse_ServingStatus as Status } from "../../../gen/health/v1/health_pb.ts";
+import { Server, ServerCredentials, status as Code, type ServiceError } from "@grpc/grpc-js";
+import { Health as HealthService, HealthCheckResponse_ServingStatus as Status } from "../../../gen/health/v1/health_pb.ts";
 import { A2AService } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
+import { Health } from "../../../src/bindings/grpc/health.ts";
+import { listenGrpc } from "../../../src/bindings/grpc/server.ts";
 import { resolveOptions } from "../../../src/server/options.ts";
 import { MemoryStorage } from "../../../src/storage/memory/memory-storage.ts";
 import { openBed, sharedBed } from "../bed.ts";
 import { HttpClient } from "../callers/http.ts";
 import { type Messages, SideCalls } from "../callers/side-calls.ts";
 
-const { check, list, watch } = Health.method;
+const { check, list, watch } = HealthService.method;
 const SERVICES = ["", A2AService.typeName];
 
 /** A store that can be told to be away. */
@@ -122,4 +124,25 @@ test("nobody who watches holds up a drain", { timeout: 60_000 }, async () => {
   for (const stream of streams) await next(stream);
   await bed.server.drain({ atOnce: true });
   for (const stream of streams) stream[Symbol.dispose]();
+});
+
+test("no more may watch than a bound says, and those who leave make room", { timeout: 60_000 }, async () => {
+  const server = new Server();
+  new Health([], () => true, 2).addTo(server);
+  using calls = new SideCalls(await listenGrpc(server, "127.0.0.1:0", ServerCredentials.createInsecure()));
+  try {
+    const first = calls.stream(watch, {});
+    using second = calls.stream(watch, {});
+    assert.deepEqual([await next(first), await next(second)], [Status.SERVING, Status.SERVING]);
+    await assert.rejects(next(calls.stream(watch, {})), refusedWith(Code.RESOURCE_EXHAUSTED));
+    assert.equal((await calls.unary(check, {})).status, Status.SERVING);
+    first[Symbol.dispose]();
+    for (;;) {
+      using third = calls.stream(watch, {});
+      const told = await next(third).catch((error: unknown) => assert.ok(refusedWith(Code.RESOURCE_EXHAUSTED)(error)));
+      if (told === Status.SERVING) break;
+    }
+  } finally {
+    server.forceShutdown();
+  }
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { createFileRegistry, type FileRegistry, fromBinary, getOption, type MessageInitShape } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
-import { status as Code, type ServiceError } from "@grpc/grpc-js";
+import { Server, ServerCredentials, status as Code, type ServiceError } from "@grpc/grpc-js";
 import { http } from "../../../gen/google/api/annotations_pb.ts";
 import {
   ServerReflection,
@@ -12,6 +12,8 @@ import {
 import { ServerReflection as ServerReflectionAlpha } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.ts";
 import { Health } from "../../../gen/health/v1/health_pb.ts";
 import { A2AService } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
+import { Reflection } from "../../../src/bindings/grpc/reflection.ts";
+import { listenGrpc } from "../../../src/bindings/grpc/server.ts";
 import { openBed, sharedBed } from "../bed.ts";
 import { type Conversation, SideCalls } from "../callers/side-calls.ts";
 
@@ -190,4 +192,20 @@ test("reflection is not there where it is turned off; health is", { timeout: 60_
     await assert.rejects(refused, (error) => (error as ServiceError).code === Code.UNIMPLEMENTED);
   }
   await calls.unary(Health.method.check, {});
+});
+
+test("no more streams are open than a bound says", { timeout: 60_000 }, async () => {
+  const server = new Server();
+  new Reflection([Health], 1).addTo(server);
+  using calls = new SideCalls(await listenGrpc(server, "127.0.0.1:0", ServerCredentials.createInsecure()));
+  try {
+    using first = calls.duplex(V1);
+    await ask(first, { case: "listServices", value: "" });
+    using second = calls.duplex(V1);
+    const refused = second.ask({ messageRequest: { case: "listServices", value: "" } });
+    await assert.rejects(refused, (error) => (error as ServiceError).code === Code.RESOURCE_EXHAUSTED);
+    await ask(first, { case: "listServices", value: "" });
+  } finally {
+    server.forceShutdown();
+  }
 });
