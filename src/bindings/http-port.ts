@@ -1,8 +1,9 @@
 /** One port for HTTP/1.1 and HTTP/2 in clear text: the first bytes of a connection tell which of the two it speaks (RFC 9113, 3.3). */
-import { createServer, type Server } from "node:http";
+import type { Server } from "node:http";
 import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session, type ServerOptions } from "node:http2";
 import type { Socket } from "node:net";
-import { HTTP1_OPTIONS, listen, type Listener } from "./http.ts";
+import { listen, type Listener } from "./http.ts";
+import { http1Server } from "./http1-server.ts";
 import { REQUEST_MS } from "./http-exchange.ts";
 
 /** How the peers of HTTP/2 connections are found to be gone. */
@@ -37,7 +38,7 @@ export class HttpPort {
   readonly #undecided = new Set<Socket>();
 
   constructor(listener: Listener, options: HttpPortOptions) {
-    this.#http1 = createServer(HTTP1_OPTIONS, listener);
+    this.#http1 = http1Server(listener);
     this.#http2 = createHttp2Server(HTTP2_OPTIONS, listener);
     this.#http2.on("session", (session) => this.#begin(session, options));
     const [http1] = this.#http1.listeners("connection");

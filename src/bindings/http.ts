@@ -1,9 +1,9 @@
 /** What answers HTTP: a chain of handlers, and JSON for whatever no handler takes. */
-import { createServer, type Server, type ServerOptions } from "node:http";
+import type { Server } from "node:http";
 import { connectError, detailsJson, type WireError, wireError } from "../rpc/errors.ts";
 import { oneLine } from "../rpc/json-output.ts";
 import type { WriterOptions } from "./frame-writer.ts";
-import { type Exchange, exchangeOf, type HttpHandler, REQUEST_MS, sendJson, setErrorHeaders } from "./http-exchange.ts";
+import { type Exchange, exchangeOf, type HttpHandler, sendJson, setErrorHeaders } from "./http-exchange.ts";
 import { cut, type HttpRequest, type HttpResponse } from "./http-message.ts";
 
 /** Tells about a handler that broke; nothing of it reaches the caller. */
@@ -11,16 +11,6 @@ export type OnBroken = (error: unknown) => void;
 
 /** Takes requests of either version of HTTP. */
 export type Listener = (request: HttpRequest, response: HttpResponse) => void;
-
-/** Streams stay open for as long as they like; keepAliveTimeout outlives the idle timeouts of usual load balancers. */
-export const HTTP1_OPTIONS: ServerOptions = {
-  keepAliveTimeout: 75_000,
-  requestTimeout: REQUEST_MS,
-  headersTimeout: REQUEST_MS,
-  // TCP's own: it finds peers that are gone where a stream is quiet and has no frame to keep it alive.
-  keepAlive: true,
-  keepAliveInitialDelay: 30_000,
-};
 
 /** The handlers, in their order. */
 export function listener(handlers: readonly HttpHandler[], slow: WriterOptions, onBroken: OnBroken): Listener {
@@ -36,11 +26,6 @@ export function listener(handlers: readonly HttpHandler[], slow: WriterOptions, 
     }
   };
   return (request, response) => void handle(request, response);
-}
-
-/** An HTTP/1.1 server over the handlers; not yet listening. */
-export function httpServer(handlers: readonly HttpHandler[], slow: WriterOptions, onBroken: OnBroken): Server {
-  return createServer(HTTP1_OPTIONS, listener(handlers, slow, onBroken));
 }
 
 /** Listens; answers the port. */

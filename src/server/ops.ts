@@ -1,7 +1,8 @@
 /** The operations port: liveness and readiness. */
 import type { Server } from "node:http";
 import type { WriterOptions } from "../bindings/frame-writer.ts";
-import { httpServer } from "../bindings/http.ts";
+import { listener } from "../bindings/http.ts";
+import { http1Server } from "../bindings/http1-server.ts";
 import { type HttpHandler, sendJson } from "../bindings/http-exchange.ts";
 import type { Log } from "../core/telemetry.ts";
 
@@ -16,5 +17,5 @@ export function opsServer(slow: WriterOptions, ready: () => boolean, log: Log): 
     } else return false;
     return true;
   };
-  return httpServer([health], slow, (error) => log.error({ error }, "the operations port broke"));
+  return http1Server(listener([health], slow, (error) => log.error({ error }, "the operations port broke")));
 }

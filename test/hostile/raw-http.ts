@@ -46,7 +46,6 @@ export interface RawReply {
 /** Reads the one reply of an exchange. */
 export function replyOf(received: string): RawReply {
   const at = received.indexOf("\r\n\r\n");
-  const head = received.slice(0, at);
-  const status = /^HTTP\/1\.1 (\d{3}) /.exec(head)?.[1] ?? assert.fail(`no reply: ${JSON.stringify(received)}`);
-  return { status: Number(status), head, body: received.slice(at + 4) };
+  const status = /^HTTP\/1\.1 (\d{3}) /.exec(received)?.[1] ?? assert.fail(`no reply: ${JSON.stringify(received)}`);
+  return { status: Number(status), head: received.slice(0, at), body: received.slice(at + 4) };
 }

@@ -1,0 +1,64 @@
+/** HTTP/1.1 by node:http; what it cannot read is answered in HTTP+JSON's form too. */
+import { createServer, maxHeaderSize, type Server, type ServerOptions, type ServerResponse, STATUS_CODES } from "node:http";
+import type { Duplex } from "node:stream";
+import { connectError, type WireError, wireError } from "../rpc/errors.ts";
+import { type Listener, statusJson } from "./http.ts";
+import { REQUEST_MS } from "./http-exchange.ts";
+
+/** Streams stay open for as long as they like; keepAliveTimeout outlives the idle timeouts of usual load balancers. */
+const OPTIONS: ServerOptions = {
+  keepAliveTimeout: 75_000,
+  requestTimeout: REQUEST_MS,
+  headersTimeout: REQUEST_MS,
+  // TCP's own: it finds peers that are gone where a stream is quiet and has no frame to keep it alive.
+  keepAlive: true,
+  keepAliveInitialDelay: 30_000,
+};
+
+/** A server over a listener; not yet listening. */
+export function http1Server(listener: Listener): Server {
+  const server = createServer(OPTIONS, listener);
+  // An expectation that nobody knows may be passed over (RFC 9110, 10.1.1).
+  server.on("checkExpectation", listener);
+  server.on("clientError", refuse);
+  return server;
+}
+
+/** A connection whose next request is none is answered, unless a reply is on its way there, and closed. */
+function refuse(cause: NodeJS.ErrnoException, socket: Duplex): void {
+  // node:http has no public way to the reply that a connection is waiting for.
+  const { _httpMessage: reply } = socket as { _httpMessage?: ServerResponse | null };
+  if (!socket.writable || reply?.headersSent === true) {
+    socket.destroy();
+    return;
+  }
+  const error = malformed(cause.code);
+  const json = statusJson(error);
+  const head = [
+    `HTTP/1.1 ${error.http} ${STATUS_CODES[error.http]}`,
+    "content-type: application/json",
+    `content-length: ${Buffer.byteLength(json)}`,
+    "connection: close",
+  ];
+  socket.end(`${head.join("\r\n")}\r\n\r\n${json}`, () => socket.destroy());
+}
+
+function malformed(code: string | undefined): WireError {
+  switch (code) {
+    case "HPE_HEADER_OVERFLOW":
+      return {
+        ...wireError(
+          connectError("MESSAGE_TOO_LARGE", `the head of a request may have at most ${maxHeaderSize} bytes and a thousand fields`),
+        ),
+        http: 431,
+      };
+    case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
+      return wireError(connectError("MESSAGE_TOO_LARGE", "the chunks of a request have too many extensions"));
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return { ...wireError(connectError("DEADLINE_EXCEEDED", `a request is to come in whole within ${REQUEST_MS} ms`)), http: 408 };
+    case "HPE_INVALID_EOF_STATE":
+      return wireError(connectError("INVALID_REQUEST", "the request was cut short"));
+    default:
+      return wireError(connectError("INVALID_REQUEST", "the request is not HTTP"));
+  }
+}
