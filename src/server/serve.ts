@@ -25,7 +25,7 @@ import { internalErrors } from "../rpc/errors.ts";
 import { guard } from "../rpc/policy.ts";
 import { A2AServiceImpl } from "../service/a2a-service.ts";
 import { abandonTask } from "../service/cancel-task.ts";
-import { nameInterfaces, publicCard } from "../service/agent-card.ts";
+import { declareBearer, nameInterfaces, publicCard } from "../service/agent-card.ts";
 import { callDrained, streamDrained, Streams } from "../service/streams.ts";
 import { MemoryStorage } from "../storage/memory/memory-storage.ts";
 import { pause } from "../core/pause.ts";
@@ -117,6 +117,7 @@ export class RunningServer implements AsyncDisposable {
     // The capability wants an authenticator, and a card; a card that declares it without one is told so when it is asked.
     const extended = known && (agent.extendedCard !== undefined || agent.card.capabilities?.extendedAgentCard === true);
     this.card = publicCard(agent.card, options, extended);
+    if (parts.authenticate === undefined && options.tokens !== undefined) declareBearer(this.card);
     const storage = this.#storage;
     const snapshots = new Snapshots(storage, options);
     const abandon = (taskId: string): Promise<void> => abandonTask({ storage, snapshots }, taskId);

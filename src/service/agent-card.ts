@@ -7,6 +7,8 @@ import {
   type AgentExtension,
   AgentExtensionSchema,
   AgentInterfaceSchema,
+  SecurityRequirementSchema,
+  SecuritySchemeSchema,
 } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { AgentCardInit } from "../core/agent.ts";
 import { LOG_URI } from "./log-extension.ts";
@@ -21,6 +23,9 @@ export interface PublicUrls {
   /** Path before the HTTP+JSON routes. */
   readonly restPrefix: string;
 }
+
+/** Name of the scheme that the server declares by itself. */
+const BEARER = "bearer";
 
 /** URI of the extension that tells how repeated sends are treated. */
 const IDEMPOTENT_SEND_URI = "urn:throughline:a2a:idempotent-send:v1";
@@ -38,6 +43,13 @@ export function publicCard(own: AgentCardInit, { dedupe, push }: Pick<ServiceOpt
   capabilities.extendedAgentCard = extended;
   card.capabilities = capabilities;
   return card;
+}
+
+/** Says that callers bring a bearer token, in a card that says nothing of credentials. */
+export function declareBearer(card: AgentCard): void {
+  if (Object.keys(card.securitySchemes).length > 0 || card.securityRequirements.length > 0) return;
+  card.securitySchemes[BEARER] = create(SecuritySchemeSchema, { scheme: { case: "httpAuthSecurityScheme", value: { scheme: "Bearer" } } });
+  card.securityRequirements.push(create(SecurityRequirementSchema, { schemes: { [BEARER]: {} } }));
 }
 
 function idempotentSend({ mode, windowMs }: ServiceOptions["dedupe"]): AgentExtension {

@@ -22,6 +22,10 @@ export async function extendedCard(
   if (own === undefined) throw new TaskError("EXTENDED_AGENT_CARD_NOT_CONFIGURED", "there is no extended card for this caller");
   const extended = publicCard(own, options, true);
   extended.supportedInterfaces = card.supportedInterfaces;
+  if (Object.keys(extended.securitySchemes).length === 0) {
+    extended.securitySchemes = card.securitySchemes;
+    extended.securityRequirements = card.securityRequirements;
+  }
   context.responseHeader.set("cache-control", CACHE_CONTROL);
   return extended;
 }

@@ -27,6 +27,7 @@ suite("an extended card", () => {
     assert.equal(supportedInterfaces.length, 3);
     assert.equal(capabilities["extendedAgentCard"], true);
     assert.equal(capabilities["streaming"], true);
+    assert.deepEqual(message["securitySchemes"], { bearer: { httpAuthSecurityScheme: { scheme: "Bearer" } } });
     assert.match(headers.get("cache-control") ?? "", /^private, max-age=\d+$/);
     return { ...message, supportedInterfaces: [] };
   });

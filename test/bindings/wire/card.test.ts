@@ -198,6 +198,19 @@ suite("the agent card", () => {
     }
   });
 
+  test("R-134 R-348 R-349 names the tokens that a server asks for, unless the agent says what it wants itself", async () => {
+    const tokens = { secret: "alice" };
+    await using bed = await openBed({ tokens });
+    await using own = await openBed({ tokens }, new ScenarioAgent({ card: FULL_CARD }));
+    const scheme = { httpAuthSecurityScheme: { scheme: "Bearer" } };
+    const { securitySchemes, securityRequirements } = JSON.parse(
+      (await bed.rest.http.fetch({ method: "GET", target: CARD })).text,
+    ) as JsonObject;
+    assert.deepEqual([securitySchemes, securityRequirements], [{ bearer: scheme }, [{ schemes: { bearer: {} } }]]);
+    const { securityRequirements: kept } = JSON.parse((await own.rest.http.fetch({ method: "GET", target: CARD })).text) as JsonObject;
+    assert.deepEqual(kept, [{ schemes: { key: {} } }]);
+  });
+
   test("takes no other method", async () => {
     for (const method of ["POST", "PUT", "DELETE"]) {
       const reply = await fetch({ method });
