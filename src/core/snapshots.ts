@@ -2,6 +2,7 @@
 import { taskNotFound } from "./errors.ts";
 import { Fold, type Snapshot } from "./fold.ts";
 import { type Position, samePosition } from "./log-entry.ts";
+import { type Scope, scopeKey } from "./scope.ts";
 import type { Storage, TaskMeta } from "./storage.ts";
 import { Turns } from "./turns.ts";
 
@@ -40,15 +41,18 @@ export class Snapshots {
     this.#options = options;
   }
 
-  /** The task now; undefined where the store has none. */
-  async current(taskId: string): Promise<Current | undefined> {
+  /**
+   * The task now; undefined where the store has none. With a scope: of that scope. Nothing is read of a task of another one, so that its
+   * answer takes no longer than that of a task which is not there (R-249, R-367).
+   */
+  async current(taskId: string, scope?: Scope): Promise<Current | undefined> {
     let meta = await this.#storage.meta(taskId);
     if (meta !== undefined && this.#isAhead(taskId, meta.position)) {
       // Another reader has folded in what came since, or the store has lost it: only a later look can tell.
       meta = await this.#storage.meta(taskId);
       if (meta !== undefined && this.#isAhead(taskId, meta.position)) this.#drop(taskId);
     }
-    if (meta === undefined) return undefined;
+    if (meta === undefined || (scope !== undefined && scopeKey(meta.scope) !== scopeKey(scope))) return undefined;
     return { meta, snapshot: await this.#read(taskId, meta.position) };
   }
 

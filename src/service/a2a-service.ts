@@ -22,7 +22,7 @@ import { aboutTask, TaskError, taskNotFound } from "../core/errors.ts";
 import type { Frame } from "../core/follow.ts";
 import type { Snapshot } from "../core/fold.ts";
 import { type Position, samePosition } from "../core/log-entry.ts";
-import { type Scope, scopeKey } from "../core/scope.ts";
+import type { Scope } from "../core/scope.ts";
 import type { Current } from "../core/snapshots.ts";
 import { isAtRest, isTerminal, stateAfter, stateOf } from "../core/task.ts";
 import { acceptedKey, extensionsKey, principalOf, TASK_ID_HEADER } from "../rpc/call-facts.ts";
@@ -158,8 +158,8 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
 
   /** The task, if the caller may see it. */
   async #current({ id, tenant }: { id: string; tenant: string }, context: HandlerContext): Promise<Current> {
-    const current = await this.#init.snapshots.current(id);
-    if (current === undefined || scopeKey(current.meta.scope) !== scopeKey(scopeOf(tenant, context))) throw taskNotFound(id);
+    const current = await this.#init.snapshots.current(id, scopeOf(tenant, context));
+    if (current === undefined) throw taskNotFound(id);
     return current;
   }
 

@@ -2,7 +2,6 @@
 import { type Message, TaskSchema, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { invalidArgument, isRefused, TaskError, taskNotFound } from "../core/errors.ts";
 import type { Snapshot } from "../core/fold.ts";
-import { scopeKey } from "../core/scope.ts";
 import type { Current } from "../core/snapshots.ts";
 import type { CommandReply, CommandRequest, Repeat, RepeatKey } from "../core/storage.ts";
 import { isInterrupted, isTerminal } from "../core/task.ts";
@@ -26,8 +25,8 @@ export class FollowUps {
     const push = pushOf(send, taskId, options);
     let entry: ReturnType<typeof commandEntry> | undefined;
     for (;;) {
-      const current = await snapshots.current(taskId);
-      if (current === undefined || scopeKey(current.meta.scope) !== scopeKey(send.scope)) throw taskNotFound(taskId);
+      const current = await snapshots.current(taskId, send.scope);
+      if (current === undefined) throw taskNotFound(taskId);
       this.#check(current, received);
       checkMediaTypes(card, received, send.request.configuration?.acceptedOutputModes ?? []);
       const { task, position } = current.snapshot;

@@ -5,7 +5,6 @@ import { type Message, MessageSchema, StreamResponseSchema, TaskSchema, TaskStat
 import { TaskError, taskNotFound } from "../core/errors.ts";
 import { headAfter, type Snapshot } from "../core/fold.ts";
 import { type Entry, newMark } from "../core/log-entry.ts";
-import { scopeKey } from "../core/scope.ts";
 import type { Current } from "../core/snapshots.ts";
 import type { CreateReply, CreateRequest, Repeat, RepeatKey } from "../core/storage.ts";
 import { uuidv7 } from "../core/uuid.ts";
@@ -63,8 +62,8 @@ export class SendFlow {
 
   /** A send that says where its reader stood never starts work: it goes on with the task that the message belongs to. */
   async #resumed({ scope }: Send, message: Message, { taskId }: Resume): Promise<Sent> {
-    const current = await this.#init.snapshots.current(taskId);
-    if (current === undefined || scopeKey(current.meta.scope) !== scopeKey(scope)) throw taskNotFound(taskId);
+    const current = await this.#init.snapshots.current(taskId, scope);
+    if (current === undefined) throw taskNotFound(taskId);
     const { contextId } = current.meta;
     const sent = { ...message, taskId, contextId };
     const elsewhere = (message.taskId !== "" && message.taskId !== taskId) || (message.contextId !== "" && message.contextId !== contextId);

@@ -1,7 +1,7 @@
-/** A store that fails with what a test sets, whatever it is asked. */
+/** A store that notes what it is asked, and fails with what a test sets. */
 import type { Storage } from "../../src/core/storage.ts";
 
-/** What calls ask of a store; what its replica asks for itself goes on. */
+/** What calls ask of a store; what its replica asks for itself goes on, and is not noted. */
 const ASKED: ReadonlySet<string | symbol> = new Set<keyof Storage>([
   "findRepeat",
   "create",
@@ -16,16 +16,32 @@ const ASKED: ReadonlySet<string | symbol> = new Set<keyof Storage>([
   "deletePushConfig",
 ]);
 
-/** Wraps a store; `fail` may be called at any time, without an error to end the failing. */
-export function failingStorage(inner: Storage): { readonly storage: Storage; readonly fail: (error?: unknown) => void } {
+/** A store that a test holds. */
+export interface FailingStorage {
+  readonly storage: Storage;
+  /** May be called at any time; without an error it ends the failing. */
+  readonly fail: (error?: unknown) => void;
+  /** What was asked since this was called last. */
+  readonly takeAsked: () => string[];
+}
+
+/** Wraps a store. */
+export function failingStorage(inner: Storage): FailingStorage {
   let failure: unknown;
+  let asked: string[] = [];
   const storage = new Proxy(inner, {
     get(target, name) {
       const member: unknown = Reflect.get(target, name);
       if (typeof member !== "function") return member;
+      if (ASKED.has(name)) asked.push(String(name));
       if (failure === undefined || !ASKED.has(name)) return member.bind(target) as unknown;
       return () => Promise.reject(failure);
     },
   });
-  return { storage, fail: (error) => (failure = error) };
+  const takeAsked = (): string[] => {
+    const taken = asked;
+    asked = [];
+    return taken;
+  };
+  return { storage, fail: (error) => (failure = error), takeAsked };
 }
