@@ -6,13 +6,20 @@ export interface Verdict {
   readonly row: string;
   /** Empty where the row is about no binding. */
   readonly binding: string;
+  /** What the baseline is; empty where the title says it. */
+  readonly beside: string;
   readonly title: string;
   readonly unit: string;
   readonly samples: Samples;
   /** Medians. */
   readonly ours?: Sample | undefined;
   readonly baseline?: Sample | undefined;
+  /** Median of the ratios of each round: its two sides were measured one after the other, under the same conditions. */
   readonly ratio?: number | undefined;
+  /** The least and the largest of them. */
+  readonly spread?: readonly [number, number] | undefined;
+  /** The same of the server CPU for each of what a rate counts. */
+  readonly cpuRatio?: number | undefined;
   readonly aim?: Aim | undefined;
   /** Undefined where there is no aim, or nothing to judge. */
   readonly reached?: boolean | undefined;
@@ -28,6 +35,7 @@ export interface Samples {
 export interface Judged {
   readonly row: string;
   readonly binding: string;
+  readonly beside: string;
   readonly title: string;
   readonly unit: string;
   readonly aim: Aim | undefined;
@@ -35,11 +43,23 @@ export interface Judged {
 
 /** Takes medians and, unless it was a `quick` run, compares them with the aim. */
 export function judge(judged: Judged, samples: Samples, quick: boolean): Verdict {
-  const ours = median(samples.ours);
-  const baseline = median(samples.baseline);
-  const ratio = ours === undefined || baseline === undefined || baseline.value <= 0 ? undefined : ours.value / baseline.value;
+  const [ours, baseline] = [samples.ours, samples.baseline].map((side) => middle(side, ({ value }) => value));
+  const ratios = ratiosOf(samples, ({ value }) => value);
+  const ratio = median(ratios);
+  const cpuRatio = median(ratiosOf(samples, ({ cpuEach }) => cpuEach));
+  const spread = ratio === undefined ? undefined : ([Math.min(...ratios), Math.max(...ratios)] as const);
   const aim = quick ? undefined : judged.aim;
-  return { ...judged, samples, ours, baseline, ratio, aim, reached: aim && isReached(aim, ours?.value, baseline?.value, ratio) };
+  return {
+    ...judged,
+    samples,
+    ours,
+    baseline,
+    ratio,
+    spread,
+    cpuRatio,
+    aim,
+    reached: aim && isReached(aim, ours?.value, baseline?.value, ratio),
+  };
 }
 
 function isReached({ kind, value }: Aim, ours = NaN, baseline = NaN, ratio = NaN): boolean | undefined {
@@ -54,7 +74,19 @@ function isReached({ kind, value }: Aim, ours = NaN, baseline = NaN, ratio = NaN
   return kind === "ratio-at-least" ? figure >= value : figure <= value;
 }
 
-function median(samples: readonly Sample[]): Sample | undefined {
-  const sorted = samples.toSorted((a, b) => a.value - b.value);
-  return sorted[Math.floor((sorted.length - 1) / 2)];
+/** Of each round; none where there is nothing to compare. */
+function ratiosOf({ ours, baseline }: Samples, of: (sample: Sample) => number | undefined): number[] {
+  return ours.flatMap((sample, round) => {
+    const beside = baseline[round];
+    const [value, other = 0] = [of(sample), beside && of(beside)];
+    return value !== undefined && other > 0 ? value / other : [];
+  });
+}
+
+function median(values: readonly number[]): number | undefined {
+  return middle(values, (value) => value);
+}
+
+function middle<T>(all: readonly T[], by: (one: T) => number): T | undefined {
+  return all.toSorted((a, b) => by(a) - by(b))[Math.floor((all.length - 1) / 2)];
 }

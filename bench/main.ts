@@ -1,20 +1,22 @@
 /**
- * Measures our server beside `@a2a-js/sdk` with the same agent, and the Redis store beside what Redis itself takes; prints the ratios.
- * `--help` has the options.
+ * Measures our server beside `@a2a-js/sdk` with the same agent, or beside itself: as it was at another commit, over another binding. And the
+ * Redis store beside what Redis itself takes. Prints the ratios. `--help` has the options.
  */
 import { writeFileSync } from "node:fs";
-import { availableParallelism, cpus } from "node:os";
+import { availableParallelism, cpus, loadavg } from "node:os";
 import { fileURLToPath } from "node:url";
-import { type RedisServer, redisServer } from "../test/redis/redis-server.ts";
+import { checkOut } from "./checkout.ts";
+import { Deployment } from "./deployment.ts";
 import type { Binding } from "./drivers/driver.ts";
 import { judge, type Verdict } from "./judge.ts";
 import type { Order } from "./load.ts";
 import { type BenchOptions, readOptions } from "./options.ts";
-import { type LoadProcess, type ServerProcess, type Side, startLoad, startServer } from "./processes.ts";
+import { type LoadProcess, startLoad } from "./processes.ts";
+import { JS, type Program } from "./programs.ts";
 import type { Row, Sample } from "./rows/row.ts";
+import { aimBeside, nameOf, type Role, type Side, sidesOf } from "./side.ts";
 import type { StoreOrder } from "./store/load.ts";
 import type { Pair, StoreRow } from "./store/store-row.ts";
-import type { Stats } from "./server-process.ts";
 import { table } from "./table.ts";
 
 const RESULTS = fileURLToPath(new URL("results.json", import.meta.url));
@@ -23,91 +25,86 @@ const STORE_ROW_TIMEOUT_MS = 300_000;
 
 type Outcome = Readonly<Record<string, Sample>>;
 
-/** The servers that are up, and the process that loads them one at a time. */
+/** The programs that are up, and the process that loads them one at a time. */
 class Bench implements AsyncDisposable {
   readonly #options: BenchOptions;
-  readonly #servers: Record<Side, ServerProcess[]> = { ours: [], js: [] };
-  #redis: RedisServer | undefined;
+  readonly #deployments = new Map<Program, Deployment>();
   #load: LoadProcess | undefined;
-  #measured: readonly ServerProcess[] = [];
+  #measured: Deployment | undefined;
 
   constructor(options: BenchOptions) {
     this.#options = options;
   }
 
   /** Measures a row once on one side, starting what is not yet up. */
-  async run(row: Row, binding: Binding, side: Side): Promise<Outcome> {
-    const { quick, profileDir, store } = this.#options;
-    const servers = this.#servers[side];
-    const shared = side === "ours" && store === "redis";
-    if (shared) this.#redis ??= await redisServer();
-    const launch = { profileDir, redisUrl: shared ? this.#redis?.url : undefined };
-    while (servers.length < (shared ? (row.replicas ?? 1) : 1)) servers.push(await startServer(side, launch));
-    this.#measured = servers;
-    this.#load ??= startLoad("load.ts", { stats: ({ gc }: { gc: boolean }) => this.#stats(gc) }, profileDir);
+  async run(row: Row, side: Side): Promise<Outcome> {
+    const { program, binding } = side;
+    const { quick, profileDir } = this.#options;
+    const deployment = this.#deployments.get(program) ?? new Deployment(program, this.#options);
+    this.#deployments.set(program, deployment);
+    const servers = await deployment.replicas(row.replicas ?? 1);
+    this.#measured = deployment;
+    this.#load ??= startLoad("load.ts", { stats: ({ gc }: { gc: boolean }) => this.#measured?.stats(gc) }, profileDir);
     const order: Order = { row: row.name, binding, urls: servers.map(({ urls }) => urls), quick };
     try {
       return await this.#load.call<Outcome>("run", order, ROW_TIMEOUT_MS);
     } catch (error) {
-      const complaints = servers.map((server) => server.complaints()).join("\n");
-      throw new Error(`${row.name} on ${binding}, ${side}: ${complaints}`, { cause: error });
+      throw new Error(`${row.name} on ${binding}, ${nameOf(side)}: ${deployment.complaints()}`, { cause: error });
     }
-  }
-
-  async #stats(gc: boolean): Promise<Stats> {
-    const all = await Promise.all(this.#measured.map((server) => server.stats(gc)));
-    const sum = (key: keyof Stats): number => all.reduce((total, one) => total + one[key], 0);
-    return { rss: sum("rss"), heapUsed: sum("heapUsed"), cpu: sum("cpu") };
   }
 
   /** Ends every process; the next run starts anew. */
   async [Symbol.asyncDispose](): Promise<void> {
-    const processes = [...this.#servers.ours.splice(0), ...this.#servers.js.splice(0), ...(this.#load === undefined ? [] : [this.#load])];
-    const redis = this.#redis;
+    const processes = [...this.#deployments.values(), ...(this.#load === undefined ? [] : [this.#load])];
+    this.#deployments.clear();
     this.#load = undefined;
-    this.#redis = undefined;
     await Promise.all(processes.map((one) => one[Symbol.asyncDispose]()));
-    await redis?.[Symbol.asyncDispose]();
   }
 }
 
 const options = readOptions(process.argv.slice(2));
+const busy = loadavg()[0];
 const failures: unknown[] = [];
 const verdicts: Verdict[] = [];
-const bench = new Bench(options);
-try {
-  for (const row of options.rows) {
-    for (const binding of options.bindings) verdicts.push(...(await measureRow(bench, row, binding, options)));
-  }
-} finally {
-  await bench[Symbol.asyncDispose]();
-}
+await measureRows(options);
 for (const row of options.storeRows) verdicts.push(...(await measureStoreRow(row, options)));
 report();
 
-async function measureRow(processes: Bench, row: Row, binding: Binding, { sides, rounds, quick, store }: BenchOptions): Promise<Verdict[]> {
-  const outcomes: Partial<Record<Side, Outcome[]>> = {};
+async function measureRows({ rows, bindings, against }: BenchOptions): Promise<void> {
+  if (rows.length === 0) return;
+  await using checkout = against === undefined ? undefined : await checkOut(against);
+  await using bench = new Bench(options);
+  for (const row of rows) {
+    for (const binding of bindings) verdicts.push(...(await measureRow(bench, row, binding, checkout?.program ?? JS)));
+  }
+}
+
+async function measureRow(bench: Bench, row: Row, binding: Binding, other: Program): Promise<Verdict[]> {
+  const { roles, rounds, quick, store } = options;
+  const sides = sidesOf(binding, other);
+  const outcomes: Record<Role, Outcome[]> = { ours: [], baseline: [] };
   try {
     for (let round = 0; round < rounds; round++) {
-      for (const side of sides) {
-        process.stderr.write(`${row.name} ${binding} ${side} ${round + 1}/${rounds}\n`);
-        (outcomes[side] ??= []).push(await processes.run(row, binding, side));
+      for (const role of roles) {
+        process.stderr.write(`${row.name} ${binding}, ${nameOf(sides[role])} ${round + 1}/${rounds}\n`);
+        outcomes[role].push(await bench.run(row, sides[role]));
       }
-      if (row.fresh === true && !quick) await processes[Symbol.asyncDispose]();
+      if (row.fresh === true && !quick) await bench[Symbol.asyncDispose]();
     }
   } catch (error) {
     failures.push(error);
     process.stderr.write(`FAILED ${text(error)}\n`);
     // Whatever went wrong, the next row is not to inherit it.
-    await processes[Symbol.asyncDispose]();
+    await bench[Symbol.asyncDispose]();
     return [];
   }
   // A quick run shares its processes, for starting them takes longer than all that it measures.
-  if (!quick) await processes[Symbol.asyncDispose]();
-  return row.metrics.map((metric) => {
-    const of = (side: Side): Sample[] => (outcomes[side] ?? []).flatMap((outcome) => outcome[metric.key] ?? []);
-    const judged = { row: row.name, binding, title: metric.title, unit: metric.unit, aim: metric.aim?.(binding, store) };
-    return judge(judged, { ours: of("ours"), baseline: of("js") }, quick);
+  if (!quick) await bench[Symbol.asyncDispose]();
+  return row.metrics.map(({ key, title, unit, aim }) => {
+    const of = (role: Role): Sample[] => outcomes[role].flatMap((outcome) => outcome[key] ?? []);
+    const beside = nameOf(sides.baseline);
+    const judged = { row: row.name, binding, beside, title, unit, aim: aimBeside(sides.baseline, aim?.(binding, store)) };
+    return judge(judged, { ours: of("ours"), baseline: of("baseline") }, quick);
   });
 }
 
@@ -132,18 +129,18 @@ async function measureStoreRow(row: StoreRow, { rounds, quick, profileDir }: Ben
       ours: pairs.map(({ ours }) => ({ value: ours })),
       baseline: pairs.flatMap(({ baseline }) => (baseline === undefined ? [] : { value: baseline })),
     };
-    return judge({ row: row.name, binding: "", title, unit, aim }, samples, quick);
+    return judge({ row: row.name, binding: "", beside: "", title, unit, aim }, samples, quick);
   });
 }
 
 function report(): void {
-  const host = { cpu: cpus()[0]?.model, cores: availableParallelism(), node: process.version };
+  const host = { cpu: cpus()[0]?.model, cores: availableParallelism(), load: busy, node: process.version };
   const { rounds, quick } = options;
   const results = { at: new Date().toISOString(), host, rounds, quick, store: options.store, verdicts, failures: failures.map(text) };
   writeFileSync(RESULTS, `${JSON.stringify(results, null, 2)}\n`);
   const missed = verdicts.filter(({ reached }) => reached === false).length;
   process.stdout.write(
-    `\n${table(verdicts)}\n\n${host.cores} cores, ${host.cpu}, Node ${host.node}; ${quick ? "a quick run: smaller than the titles say, and the figures mean little" : `median of ${rounds}`}\n`,
+    `\n${table(verdicts)}\n\n${host.cores} cores, ${host.cpu}, load ${busy?.toFixed(1)} before it began, Node ${host.node}; ${quick ? "a quick run: smaller than the titles say, and the figures mean little" : `median of ${rounds}`}\n`,
   );
   process.stdout.write(`aims missed: ${missed}; rows failed: ${failures.length}; written to ${RESULTS}\n`);
   for (const failure of failures) process.stdout.write(`\nFAILED ${text(failure)}\n`);

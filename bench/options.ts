@@ -1,19 +1,21 @@
 /** The command line. */
 import { parseArgs } from "node:util";
 import { type Binding, BINDINGS } from "./drivers/driver.ts";
-import { type Side, SIDES } from "./processes.ts";
 import { ROWS } from "./rows/index.ts";
 import { type Row, type Store, STORES } from "./rows/row.ts";
+import { type Role, ROLES } from "./side.ts";
 import { STORE_ROWS } from "./store/index.ts";
 import type { StoreRow } from "./store/store-row.ts";
 
 const USAGE = `npm run bench -- [options]
 
-  --rows a,b       side by side with @a2a-js/sdk, of: ${ROWS.map(({ name }) => name).join(", ")};
+  --rows a,b       side by side, of: ${ROWS.map(({ name }) => name).join(", ")};
                    of the Redis store alone: ${STORE_ROWS.map(({ name }) => name).join(", ")}
   --store name     where ours keeps its tasks, of: ${STORES.join(", ")} (default memory); the rows of the Redis store run with redis, or by name
   --bindings a,b   of: ${BINDINGS.join(", ")}
-  --only side      of: ${SIDES.join(", ")}
+  --against ref    the baseline is our server at that commit of this repository. Default: @a2a-js/sdk. On bindings that the baseline does
+                   not speak it is our own gRPC, and the ratio is what the binding costs against it
+  --only side      of: ${ROLES.join(", ")}
   --rounds n       measurements of each side, interleaved; the median counts (default 3, with --quick 1)
   --quick          the least that shows that every row works; its figures mean little
   --profile dir    writes a CPU profile of every process there; the figures are then those of profiled processes`;
@@ -23,7 +25,9 @@ export interface BenchOptions {
   readonly storeRows: readonly StoreRow[];
   readonly store: Store;
   readonly bindings: readonly Binding[];
-  readonly sides: readonly Side[];
+  /** The commit whose server is the baseline. */
+  readonly against: string | undefined;
+  readonly roles: readonly Role[];
   readonly rounds: number;
   readonly quick: boolean;
   /** Where CPU profiles go. */
@@ -47,6 +51,7 @@ function parse(args: readonly string[]): BenchOptions {
       rows: { type: "string" },
       store: { type: "string", default: "memory" },
       bindings: { type: "string" },
+      against: { type: "string" },
       only: { type: "string" },
       rounds: { type: "string" },
       profile: { type: "string" },
@@ -70,7 +75,8 @@ function parse(args: readonly string[]): BenchOptions {
     storeRows: STORE_ROWS.filter(({ name }) => chosen.includes(name)),
     store,
     bindings: pick("--bindings", values.bindings, BINDINGS),
-    sides: pick("--only", values.only, SIDES),
+    against: values.against,
+    roles: pick("--only", values.only, ROLES),
     rounds,
     quick: values.quick,
     profileDir: values.profile,

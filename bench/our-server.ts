@@ -16,4 +16,5 @@ const { ports } = await serve({
   capacity: 10_000,
   redis: { url: process.argv[2] },
 });
-ready({ grpc: `${HOST}:${ports.grpc}`, rest: `http://${HOST}:${ports.http}`, jsonrpc: `http://${HOST}:${ports.http}/jsonrpc` });
+const http = `http://${HOST}:${ports.http}`;
+ready({ grpc: `${HOST}:${ports.grpc}`, connect: http, grpcweb: http, rest: http, jsonrpc: `${http}/jsonrpc` });

@@ -1,14 +1,11 @@
-/** The processes of a run: the two servers, and the one that makes the load. */
+/** The processes of a run: servers, and those that make the load. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { basename } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { type Handler, link } from "./ipc.ts";
+import type { Program } from "./programs.ts";
 import type { Stats, Urls } from "./server-process.ts";
-
-export const SIDES = ["ours", "js"] as const;
-export type Side = (typeof SIDES)[number];
 
 const READY_TIMEOUT_MS = 30_000;
 const STOP_TIMEOUT_MS = 5_000;
@@ -27,15 +24,13 @@ export interface ServerProcess extends AsyncDisposable {
 export interface Launch {
   /** Gets its CPU profile when it ends. */
   readonly profileDir?: string | undefined;
-  /** Where ours keeps its tasks. Default: in itself. */
+  /** Where it keeps its tasks. Default: in itself. */
   readonly redisUrl?: string | undefined;
 }
 
-const SERVERS = { ours: "our-server.ts", js: "js-server.ts", "bare-grpc": "store/bare-grpc-server.ts" } as const;
-
 /** Starts a server and waits until it listens. */
-export async function startServer(side: keyof typeof SERVERS, { profileDir, redisUrl }: Launch = {}): Promise<ServerProcess> {
-  const { child, complaints, stop } = start(SERVERS[side], profileDir, redisUrl === undefined ? [] : [redisUrl]);
+export async function startServer({ name, main }: Program, { profileDir, redisUrl }: Launch = {}): Promise<ServerProcess> {
+  const { child, complaints, stop } = start(main, name, profileDir, redisUrl === undefined ? [] : [redisUrl]);
   const call = link(child);
   try {
     return {
@@ -46,7 +41,7 @@ export async function startServer(side: keyof typeof SERVERS, { profileDir, redi
     };
   } catch (error) {
     await stop();
-    throw new Error(`the ${side} server did not start: ${complaints()}`, { cause: error });
+    throw new Error(`${name} did not start: ${complaints()}`, { cause: error });
   }
 }
 
@@ -61,7 +56,7 @@ export function startLoad(
   handlers: Readonly<Record<string, Handler>>,
   profileDir?: string,
 ): LoadProcess {
-  const { child, complaints, stop } = start(file, profileDir);
+  const { child, complaints, stop } = start(new URL(file, import.meta.url), file.replace("/", "-"), profileDir);
   const call = link(child, handlers);
   return {
     call: async <T>(name: string, params: object, timeoutMs: number) => {
@@ -80,12 +75,13 @@ export function startLoad(
 }
 
 function start(
-  file: string,
+  main: URL,
+  name: string,
   profileDir: string | undefined,
   args: readonly string[] = [],
 ): { child: ChildProcess; complaints: () => string; stop: () => Promise<void> } {
-  const child = fork(fileURLToPath(new URL(file, import.meta.url)), args, {
-    execArgv: ["--expose-gc", ...(profileDir === undefined ? [] : profiling(file, profileDir))],
+  const child = fork(fileURLToPath(main), args, {
+    execArgv: ["--expose-gc", ...(profileDir === undefined ? [] : profiling(name, profileDir))],
     env: { ...process.env, NODE_ENV: "production" },
     stdio: ["ignore", "pipe", "pipe", "ipc"],
   });
@@ -104,8 +100,8 @@ function start(
   return { child, complaints: () => tail, stop };
 }
 
-function profiling(file: string, dir: string): string[] {
-  return ["--cpu-prof", `--cpu-prof-dir=${dir}`, `--cpu-prof-name=${basename(file)}-${process.hrtime.bigint()}.cpuprofile`];
+function profiling(name: string, dir: string): string[] {
+  return ["--cpu-prof", `--cpu-prof-dir=${dir}`, `--cpu-prof-name=${name}-${process.hrtime.bigint()}.cpuprofile`];
 }
 
 async function readyLine(child: ChildProcess): Promise<Urls> {

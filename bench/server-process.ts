@@ -1,16 +1,10 @@
-/** What both server processes have in common: the ready line, and answers about memory and CPU. */
+/** What all server processes have in common: the ready line, and answers about memory and CPU. */
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Binding } from "./drivers/driver.ts";
 import { link } from "./ipc.ts";
 
-/** Where a server listens. */
-export interface Urls {
-  /** `host:port` of gRPC without TLS. */
-  readonly grpc: string;
-  /** Base URL of HTTP+JSON. */
-  readonly rest: string;
-  /** URL that takes JSON-RPC. */
-  readonly jsonrpc: string;
-}
+/** Where a server listens, by the bindings that it speaks: `host:port` of gRPC, URLs of the others. */
+export type Urls = Readonly<Partial<Record<Binding, string>>>;
 
 /** Use of memory in bytes, and of CPU since the process began in microseconds. */
 export interface Stats {

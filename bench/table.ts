@@ -2,31 +2,34 @@
 import type { Verdict } from "./judge.ts";
 import type { Aim, Sample } from "./rows/row.ts";
 
-const HEAD = ["", "binding", "ours", "baseline", "unit", "ratio", "aim", "reached", "CPU server+load: ours", "baseline"];
-const RIGHT = new Set(["ours", "baseline", "ratio"].map((name) => HEAD.indexOf(name)));
+/** A column: what stands above it, and in it. Figures stand at its right. */
+type Column = readonly [head: string, cell: (verdict: Verdict) => string, place?: "right"];
+
+const COLUMNS: readonly Column[] = [
+  ["", ({ title }) => title],
+  ["binding", ({ binding }) => binding],
+  ["ours", ({ ours }) => figure(ours?.value) || "-", "right"],
+  ["baseline", ({ baseline }) => figure(baseline?.value) || "-", "right"],
+  ["beside", ({ beside }) => beside],
+  ["unit", ({ unit }) => unit],
+  ["ratio", ({ ratio }) => times(ratio) || "-", "right"],
+  ["of rounds", ({ spread, samples }) => (samples.ours.length < 2 ? "" : (spread ?? []).map((value) => value.toFixed(2)).join(" to "))],
+  ["aim", ({ aim, unit }) => (aim === undefined ? "" : AIM_TEXT[aim.kind](aim.value, unit))],
+  ["reached", ({ reached }) => (reached === undefined ? "" : reached ? "yes" : "NO")],
+  ["CPU server+load: ours", ({ ours }) => shares(ours)],
+  ["baseline", ({ baseline }) => shares(baseline)],
+  ["server µs for each: ours", ({ ours }) => figure(ours?.cpuEach), "right"],
+  ["baseline", ({ baseline }) => figure(baseline?.cpuEach), "right"],
+  ["ratio", ({ cpuRatio }) => times(cpuRatio), "right"],
+];
 
 /** A table with one line per verdict. */
 export function table(verdicts: readonly Verdict[]): string {
-  const lines = [HEAD, ...verdicts.map(cells)];
-  const widths = HEAD.map((_, column) => Math.max(...lines.map((line) => (line[column] ?? "").length)));
+  const lines = [COLUMNS.map(([head]) => head), ...verdicts.map((verdict) => COLUMNS.map(([, cell]) => cell(verdict)))];
+  const widths = COLUMNS.map((_, column) => Math.max(...lines.map((line) => (line[column] ?? "").length)));
   const pad = (cell: string, column: number): string =>
-    RIGHT.has(column) ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0);
+    COLUMNS[column]?.[2] === "right" ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0);
   return lines.map((line) => line.map(pad).join("  ").trimEnd()).join("\n");
-}
-
-function cells({ title, binding, ours, baseline, unit, ratio, aim, reached }: Verdict): string[] {
-  return [
-    title,
-    binding,
-    figure(ours?.value),
-    figure(baseline?.value),
-    unit,
-    ratio === undefined ? "-" : `${ratio.toFixed(2)}x`,
-    aim === undefined ? "" : AIM_TEXT[aim.kind](aim.value, unit),
-    reached === undefined ? "" : reached ? "yes" : "NO",
-    shares(ours),
-    shares(baseline),
-  ];
 }
 
 const AIM_TEXT: Readonly<Record<Aim["kind"], (value: number, unit: string) => string>> = {
@@ -37,8 +40,12 @@ const AIM_TEXT: Readonly<Record<Aim["kind"], (value: number, unit: string) => st
 };
 
 function figure(value: number | undefined): string {
-  if (value === undefined) return "-";
+  if (value === undefined) return "";
   return value >= 100 ? Math.round(value).toLocaleString("en") : value.toFixed(value >= 10 ? 1 : 2);
+}
+
+function times(ratio: number | undefined): string {
+  return ratio === undefined ? "" : `${ratio.toFixed(2)}x`;
 }
 
 function shares(sample: Sample | undefined): string {

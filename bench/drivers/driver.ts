@@ -2,7 +2,7 @@
 import type { StreamResponse, Task } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { StreamCall, Watch } from "./stream-call.ts";
 
-export const BINDINGS = ["grpc", "rest", "jsonrpc"] as const;
+export const BINDINGS = ["grpc", "connect", "grpcweb", "rest", "jsonrpc"] as const;
 export type Binding = (typeof BINDINGS)[number];
 
 /** The client end of one binding. */

@@ -1,56 +1,31 @@
 /**
- * What the two HTTP bindings share: keep-alive connections, whole answers, and streams of server-sent events. Spoken directly on
- * sockets, for node:http spends more CPU on an answer than a server that has it ready, and would be the limit of what is measured.
+ * Keep-alive connections of HTTP/1.1. Spoken directly on sockets, for node:http spends more CPU on an answer than a server that has it
+ * ready, and would be the limit of what is measured.
  */
 import { connect, type Socket } from "node:net";
+import { Answer } from "./answer.ts";
+import type { CallInit, Connections } from "./connections.ts";
 import { VERSION_HEADER } from "./driver.ts";
-import { type AnswerSink, HttpParser } from "./http-parser.ts";
-import { sseReader } from "./sse.ts";
-import { StreamCall, type Watch } from "./stream-call.ts";
-
-/** A request to make. */
-export interface HttpRequest {
-  readonly method: "GET" | "POST";
-  /** Appended to the path of the base URL. */
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
-}
-
-/** A set of connections. */
-export interface HttpConnections {
-  /** A stream of server-sent events; any other answer is its error. */
-  readonly stream: (init: HttpRequest, watch?: Watch) => StreamCall;
-  /** The body of an answer with status 200; rejects on any other. */
-  readonly fetch: (init: HttpRequest) => Promise<Buffer>;
-  readonly close: () => void;
-}
-
-/** Waits for an answer, or for the end of the connection without one. */
-interface Receiver extends AnswerSink {
-  fail(error: Error): void;
-}
+import { HttpParser } from "./http-parser.ts";
+import { StreamCall } from "./stream-call.ts";
 
 /** Connections to the host of `base`, as many as there are calls at once. */
-export function httpConnections(base: string): HttpConnections {
+export function http1Connections(base: string): Connections {
   const url = new URL(base);
   const prefix = url.pathname.replace(/\/$/u, "");
   const all = new Set<Connection>();
   const free: Connection[] = [];
 
-  const begin = (init: HttpRequest, receiver: Receiver): Connection => {
-    let connection = free.pop();
-    if (connection === undefined) {
-      const opened = new Connection(
-        url,
-        () => free.push(opened),
-        () => drop(opened),
-      );
-      all.add(opened);
-      connection = opened;
-    }
-    connection.request(encode(url.host, prefix, init), receiver);
-    return connection;
+  const take = (): Connection => {
+    const kept = free.pop();
+    if (kept !== undefined) return kept;
+    const opened = new Connection(
+      url,
+      () => free.push(opened),
+      () => drop(opened),
+    );
+    all.add(opened);
+    return opened;
   };
 
   const drop = (connection: Connection): void => {
@@ -60,15 +35,11 @@ export function httpConnections(base: string): HttpConnections {
   };
 
   return {
-    stream: (init, watch) => {
-      const call: StreamCall = new StreamCall(() => connection.destroy(), watch);
-      const connection = begin(init, eventReceiver(call));
+    call: (init, format, watch) => {
+      const connection = take();
+      const call = new StreamCall(() => connection.destroy(), watch);
+      connection.request(encode(url.host, prefix, init), new Answer(call, format));
       return call;
-    },
-    fetch: (init) => {
-      const reply = Promise.withResolvers<Buffer>();
-      begin(init, wholeReceiver(reply));
-      return reply.promise;
     },
     close: () => {
       for (const connection of all) connection.destroy();
@@ -79,18 +50,18 @@ export function httpConnections(base: string): HttpConnections {
 /** One connection: a request at a time. */
 class Connection {
   readonly #socket: Socket;
-  #receiver: Receiver | undefined;
+  #answer: Answer | undefined;
 
   constructor(url: URL, onFree: () => void, onClose: () => void) {
     const parser = new HttpParser(() => ({
-      head: (status, contentType) => this.#receiver?.head(status, contentType),
-      body: (bytes) => this.#receiver?.body(bytes),
+      head: (status, contentType) => this.#answer?.head(status, contentType),
+      body: (bytes) => this.#answer?.body(bytes),
       end: (reusable) => {
-        const receiver = this.#receiver;
-        this.#receiver = undefined;
+        const answer = this.#answer;
+        this.#answer = undefined;
         if (reusable) onFree();
         else this.destroy();
-        receiver?.end(reusable);
+        answer?.end({});
       },
     }));
     this.#socket = connect({ host: url.hostname, port: Number(url.port), noDelay: true });
@@ -108,8 +79,8 @@ class Connection {
     });
   }
 
-  request(bytes: string, receiver: Receiver): void {
-    this.#receiver = receiver;
+  request(bytes: string | Uint8Array, answer: Answer): void {
+    this.#answer = answer;
     this.#socket.write(bytes);
   }
 
@@ -118,56 +89,18 @@ class Connection {
   }
 
   #fail(error: Error): void {
-    const receiver = this.#receiver;
-    this.#receiver = undefined;
-    receiver?.fail(error);
+    const answer = this.#answer;
+    this.#answer = undefined;
+    answer?.fail(error);
     this.destroy();
   }
 }
 
-function encode(host: string, prefix: string, { method, path, headers, body = "" }: HttpRequest): string {
+function encode(host: string, prefix: string, { method, path, headers, body = "" }: CallInit): string | Uint8Array {
   const sent: Record<string, string> = { host, ...VERSION_HEADER, ...headers };
-  if (method === "POST") sent["content-length"] = String(Buffer.byteLength(body));
-  let lines = `${method} ${`${prefix}${path}` || "/"} HTTP/1.1\r\n`;
-  for (const name in sent) lines += `${name}: ${sent[name]}\r\n`;
-  return `${lines}\r\n${body}`;
-}
-
-function wholeReceiver(reply: PromiseWithResolvers<Buffer>): Receiver {
-  const chunks: Buffer[] = [];
-  let status = 0;
-  return {
-    head: (code) => {
-      status = code;
-    },
-    body: (bytes) => chunks.push(bytes),
-    end: () => {
-      const body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
-      if (status === 200) reply.resolve(body);
-      else reply.reject(new Error(`HTTP ${status}: ${body.toString()}`));
-    },
-    fail: reply.reject,
-  };
-}
-
-function eventReceiver(call: StreamCall): Receiver {
-  const refusal: Buffer[] = [];
-  let feed: ((bytes: Buffer) => void) | undefined;
-  let status = 0;
-  return {
-    head: (code, contentType) => {
-      status = code;
-      if (code !== 200 || !contentType.startsWith("text/event-stream")) return;
-      feed = sseReader(
-        (chunk, from, to) => call.frame(chunk, from, to),
-        (line) => call.finish(new Error(`the stream says ${line}`)),
-      );
-    },
-    body: (bytes) => {
-      if (feed === undefined) refusal.push(bytes);
-      else feed(bytes);
-    },
-    end: () => call.finish(feed === undefined ? new Error(`HTTP ${status}: ${Buffer.concat(refusal).toString()}`) : undefined),
-    fail: (error) => call.finish(error),
-  };
+  if (method === "POST") sent["content-length"] = String(typeof body === "string" ? Buffer.byteLength(body) : body.length);
+  let head = `${method} ${`${prefix}${path}` || "/"} HTTP/1.1\r\n`;
+  for (const name in sent) head += `${name}: ${sent[name]}\r\n`;
+  head += "\r\n";
+  return typeof body === "string" ? head + body : Buffer.concat([Buffer.from(head), body]);
 }

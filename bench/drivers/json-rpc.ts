@@ -2,31 +2,34 @@
 import { randomUUID } from "node:crypto";
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { StreamResponseSchema, TaskSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { wholeBody } from "./answer.ts";
+import type { CallInit } from "./connections.ts";
 import type { Driver } from "./driver.ts";
-import { httpConnections, type HttpRequest } from "./http.ts";
+import { http1Connections } from "./http1.ts";
+import { eventStream } from "./sse.ts";
 
 const LENIENT = { ignoreUnknownFields: true };
 
 export function jsonRpcDriver(url: string): Driver {
-  const http = httpConnections(url);
+  const connections = http1Connections(url);
   return {
     send: (text, watch) => {
       const message = { messageId: randomUUID(), role: "ROLE_USER", parts: [{ text }] };
-      return http.stream(call("SendStreamingMessage", { message }), watch);
+      return connections.call(request("SendStreamingMessage", { message }), eventStream, watch);
     },
-    subscribe: (id) => http.stream(call("SubscribeToTask", { id })),
-    get: (id) => http.fetch(call("GetTask", { id })),
+    subscribe: (id) => connections.call(request("SubscribeToTask", { id }), eventStream),
+    get: (id) => connections.call(request("GetTask", { id }), wholeBody).only(),
     cancel: async (id) => {
-      result(await http.fetch(call("CancelTask", { id })));
+      result(await connections.call(request("CancelTask", { id }), wholeBody).only());
     },
     task: (reply) => fromJson(TaskSchema, result(reply), LENIENT),
     event: (frame) => fromJson(StreamResponseSchema, result(frame), LENIENT),
-    close: http.close,
+    close: () => connections.close(),
   };
 }
 
 // One id does for all: every call is an HTTP request of its own.
-const call = (method: string, params: object): HttpRequest => ({
+const request = (method: string, params: object): CallInit => ({
   method: "POST",
   path: "",
   headers: { "content-type": "application/json" },

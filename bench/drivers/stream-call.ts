@@ -1,4 +1,4 @@
-/** One open stream: counts its frames and keeps where the last one lies. */
+/** One call: counts the frames of its answer and keeps where the last one lies. */
 
 /** Called with each frame and its number, from 0. */
 export type Watch = (frame: Buffer, index: number) => void;
@@ -32,6 +32,13 @@ export class StreamCall {
   /** The regular end of the stream, or our own cancel; rejects on anything else. */
   get ended(): Promise<void> {
     return this.#ended.promise;
+  }
+
+  /** The frame of a call that has one, when it has ended. */
+  async only(): Promise<Buffer> {
+    await this.ended;
+    if (this.frames !== 1) throw new Error(`an answer of ${this.frames} frames`);
+    return this.last;
   }
 
   /** The last frame so far. */

@@ -1,7 +1,7 @@
 /** One task of many artifact chunks, read by one stream. */
 import { completeWith, FRAMES_AROUND } from "./task-stream.ts";
 import { repeat } from "./repeat.ts";
-import { type Row, sample } from "./row.ts";
+import { rate, type Row } from "./row.ts";
 
 export const chunks: Row = {
   name: "chunks",
@@ -12,6 +12,6 @@ export const chunks: Row = {
     const send = (): Promise<void> => completeWith(driver, driver.send(`events=${events} bytes=100 kind=artifact`), events + FRAMES_AROUND);
     await repeat({ workers: 1, ms: quick ? 50 : 2_000, max: 100 }, send);
     const { result, ...cost } = await measure(() => repeat({ workers: 1, ms: quick ? 100 : 2_000, max: 200 }, send));
-    return { rate: sample((result * events) / cost.seconds, cost) };
+    return { rate: rate(result * events, cost) };
   },
 };

@@ -2,7 +2,7 @@
 import { madeAt } from "../made-at.ts";
 import type { Driver } from "../drivers/driver.ts";
 import { beginTask, completeWith, FRAMES_AROUND, subscribeMany } from "./task-stream.ts";
-import { type Measured, type Row, type RowContext, sample } from "./row.ts";
+import { type Measured, rate, type Row, type RowContext, sample } from "./row.ts";
 
 const STREAMS = 500;
 const STREAMS_PER_CONNECTION = 50;
@@ -23,7 +23,7 @@ export const fanOut: Row = {
     const drivers = openBoth(context, streams);
     await deliver(context, drivers, { streams, events: 20, delay: 0 });
     const { delivered, cost } = await deliver(context, drivers, { streams, events: context.quick ? 50 : 300, delay: 0 });
-    return { rate: sample(delivered / cost.seconds, cost) };
+    return { rate: rate(delivered, cost) };
   },
 };
 

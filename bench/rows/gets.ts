@@ -1,7 +1,7 @@
 /** GetTask of one task with 100 events. */
 import { completeWith, FRAMES_AROUND } from "./task-stream.ts";
 import { repeat } from "./repeat.ts";
-import { type Row, sample } from "./row.ts";
+import { rate, type Row } from "./row.ts";
 
 const EVENTS = 100;
 
@@ -32,6 +32,6 @@ export const gets: Row = {
     };
     await repeat({ workers: 32, ms: quick ? 100 : 1_000 }, get);
     const { result, ...cost } = await measure(() => repeat({ workers: 32, ms: quick ? 200 : 2_000 }, get));
-    return { rate: sample(result / cost.seconds, cost) };
+    return { rate: rate(result, cost) };
   },
 };

@@ -37,6 +37,8 @@ export interface Sample {
   readonly value: number;
   readonly serverShare?: number;
   readonly loadShare?: number;
+  /** CPU of the server for each of what a rate counts, in microseconds. Other work on the machine slows a rate more than it changes this. */
+  readonly cpuEach?: number;
 }
 
 export interface RowContext {
@@ -62,4 +64,9 @@ export interface Measured<T> {
 /** A sample of a measured stretch; `seconds` where the figure covers only a part of it. */
 export function sample(value: number, { seconds, serverCpu, loadCpu }: Omit<Measured<unknown>, "result">): Sample {
   return { value, serverShare: serverCpu / seconds / 1e6, loadShare: loadCpu / seconds / 1e6 };
+}
+
+/** How many of something there were in each second of such a stretch. */
+export function rate(count: number, cost: Omit<Measured<unknown>, "result">): Sample {
+  return { ...sample(count / cost.seconds, cost), cpuEach: cost.serverCpu / count };
 }

@@ -1,7 +1,7 @@
 /** Streaming sends of tasks with three events. */
 import { completeWith, FRAMES_AROUND } from "./task-stream.ts";
 import { repeat } from "./repeat.ts";
-import { type Row, sample } from "./row.ts";
+import { rate, type Row } from "./row.ts";
 
 const EVENTS = 3;
 
@@ -29,6 +29,6 @@ export const shortSends: Row = {
     await repeat({ workers: 32, ms: quick ? 150 : 4_000 }, send);
     const many = await measure(() => repeat({ workers: 32, ms: quick ? 300 : 2_000 }, send));
     const one = await measure(() => repeat({ workers: 1, ms: quick ? 200 : 2_000 }, send));
-    return { many: sample(many.result / many.seconds, many), one: sample(one.result / one.seconds, one) };
+    return { many: rate(many.result, many), one: rate(one.result, one) };
   },
 };

@@ -33,4 +33,4 @@ server.addService(
 );
 const bind = promisify(server.bindAsync.bind(server));
 const port = await bind(`${HOST}:0`, ServerCredentials.createInsecure());
-ready({ grpc: `${HOST}:${port}`, rest: "", jsonrpc: "" });
+ready({ grpc: `${HOST}:${port}` });

@@ -1,7 +1,8 @@
 /** What subscriptions cost on which nothing happens, beyond the gRPC streams that carry them. */
 import { TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
-import { grpcDriver } from "../drivers/grpc.ts";
+import { openDriver } from "../drivers/open.ts";
 import { type ServerProcess, startServer } from "../processes.ts";
+import { BARE_GRPC, OURS } from "../programs.ts";
 import { repeat } from "../rows/repeat.ts";
 import type { Driver } from "../drivers/driver.ts";
 import { newTask, openStore } from "./replica.ts";
@@ -24,7 +25,7 @@ export const idleSubscriptions: StoreRow = {
   async run({ redis, quick, profileDir }) {
     const [streams, tasks] = quick ? [500, 50] : [10_000, 1_000];
     const ids = await heldTasks(redis.url, tasks);
-    const ours = await startServer("ours", { redisUrl: redis.url, profileDir });
+    const ours = await startServer(OURS, { redisUrl: redis.url, profileDir });
     let connections = 0;
     const held = await growth(ours, ids, streams, async () => {
       const list =
@@ -32,7 +33,7 @@ export const idleSubscriptions: StoreRow = {
       // One is that of the question.
       connections = list.trim().split("\n").length - 1;
     });
-    const bare = await startServer("bare-grpc", { profileDir });
+    const bare = await startServer(BARE_GRPC, { profileDir });
     const baseline = await growth(bare, ids, streams);
     return {
       rss: { ours: held.rss, baseline: baseline.rss },
@@ -63,7 +64,7 @@ async function growth(
   whileHeld: () => Promise<void> = () => Promise.resolve(),
 ): Promise<{ rss: number; heapUsed: number }> {
   await using _ = server;
-  const driver = grpcDriver(server.urls.grpc, Math.ceil(streams / STREAMS_PER_CONNECTION));
+  const driver = openDriver("grpc", server.urls, Math.ceil(streams / STREAMS_PER_CONNECTION));
   try {
     // Loaded code is not to be counted as streams.
     await subscribe(driver, ids.slice(0, 10), 100);
