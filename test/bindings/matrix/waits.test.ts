@@ -1,11 +1,13 @@
 /** How calls end that wait for a task, where it is not the task that ends them. */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
+import type { ReplyRequest } from "../../../src/core/agent.ts";
 import { TaskError } from "../../../src/core/errors.ts";
 import { type Log, SILENT } from "../../../src/core/telemetry.ts";
-import { collect, errorOf, nextFrame, openBed, send } from "../bed.ts";
+import { collect, errorOf, everywhere, nextFrame, openBed, send, sharedBed } from "../bed.ts";
 import { checkFailure } from "../failures.ts";
 import { HookedStorage } from "../hooked-storage.ts";
+import { ScenarioAgent } from "../scenario-agent.ts";
 
 suite("a blocking send", { timeout: 60_000 }, () => {
   for (const [reason, error] of [
@@ -57,4 +59,35 @@ test("R-252 an error that nobody expected, in mid-stream, is told in the form of
     assert.ok(!JSON.stringify(end).includes("secret"));
     gate.open();
   }
+});
+
+/** Tells when it is asked, and never answers. */
+class Undecided extends ScenarioAgent {
+  asked = Promise.withResolvers<AbortSignal>();
+
+  override async reply({ signal }: ReplyRequest): Promise<undefined> {
+    this.asked.resolve(signal);
+    return new Promise(() => undefined);
+  }
+}
+
+suite("a caller that leaves while the agent decides how to answer", { timeout: 60_000 }, () => {
+  const agent = new Undecided();
+  const bed = sharedBed({}, agent);
+
+  everywhere("ends the asking, and no task begins", bed, async (caller) => {
+    const contextId = crypto.randomUUID();
+    const request = send("complete", { message: { contextId } });
+    for (const method of ["SendMessage", "SendStreamingMessage"]) {
+      agent.asked = Promise.withResolvers();
+      const leaving = new AbortController();
+      const call = method === "SendMessage" ? caller.unary(method, request, leaving) : caller.stream(method, request, leaving).next();
+      const signal = await agent.asked.promise;
+      const aborted = new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+      leaving.abort();
+      await Promise.all([assert.rejects(call), aborted]);
+    }
+    assert.equal((await caller.unary("ListTasks", { contextId })).message["totalSize"], undefined);
+    return undefined;
+  });
 });
