@@ -6,17 +6,8 @@ import { parseJsonInput } from "../../rpc/json-input.ts";
 import type { GuardedService } from "../../rpc/policy.ts";
 import { eventIdOf, wireJson } from "../../rpc/wire-cache.ts";
 import { CallContext } from "../call-context.ts";
-import {
-  type Exchange,
-  headersOf,
-  type HttpHandler,
-  isJson,
-  mediaTypeOf,
-  readBody,
-  sendJson,
-  setErrorHeaders,
-  watchPeer,
-} from "../http-exchange.ts";
+import { type Exchange, headersOf, type HttpHandler, readBody, sendJson, setErrorHeaders, watchPeer } from "../http-exchange.ts";
+import { requireJson } from "../json-body.ts";
 import type { EventStreams } from "../sse.ts";
 import { errorText, parsePosted, resultText, type RpcElement, type RpcRequest } from "./envelope.ts";
 
@@ -66,10 +57,7 @@ class JsonRpcBinding {
     watchPeer(exchange, context);
     try {
       await this.#guarded.admit(context);
-      const mediaType = mediaTypeOf(request);
-      if (mediaType !== undefined && !isJson(mediaType)) {
-        throw connectError("UNSUPPORTED_MEDIA_TYPE", `a JSON-RPC request is ${JSON_TYPE}, not ${mediaType}`);
-      }
+      requireJson(request);
       const posted = parsePosted(await readBody(request, this.#options.maxMessageBytes), this.#options.maxBatch);
       if (posted.is === "batch") await this.#batch(exchange, posted.elements, context);
       else await this.#one(exchange, posted.element, context);

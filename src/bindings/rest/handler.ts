@@ -8,6 +8,7 @@ import { eventIdOf, wireJson } from "../../rpc/wire-cache.ts";
 import { CallContext } from "../call-context.ts";
 import { sendStatus, statusJson } from "../http.ts";
 import { type Exchange, headersOf, type HttpHandler, isJson, mediaTypeOf, readBody, sendJson, watchPeer } from "../http-exchange.ts";
+import { requireJson } from "../json-body.ts";
 import type { EventStreams } from "../sse.ts";
 import { buildRoutes, type HttpBinding, type RouteMatch, type Routes } from "./routes.ts";
 import { encodeResponse, transcode } from "./transcoder.ts";
@@ -99,11 +100,8 @@ class RestBinding {
 
   async #body({ request }: Exchange, { route }: RouteMatch): Promise<Buffer | undefined> {
     const bytes = await readBody(request, this.#options.maxMessageBytes);
-    const mediaType = mediaTypeOf(request);
-    // C-61: a type matters only where there is a body to have it.
-    if (route.body !== "none" && bytes.length > 0 && mediaType !== undefined && !isJson(mediaType)) {
-      throw connectError("UNSUPPORTED_MEDIA_TYPE", `the body is application/a2a+json or application/json, not ${mediaType}`);
-    }
+    // A type matters only where there is a body to have it.
+    if (route.body !== "none" && bytes.length > 0) requireJson(request);
     return bytes.length === 0 || route.body === "none" ? undefined : bytes;
   }
 
