@@ -1,8 +1,10 @@
 /** What the client ends of all bindings share: each is a Connect transport, made from the same options. */
 import type { Transport } from "@connectrpc/connect";
 
-/** Request headers, or metadata; a function is asked before each request. */
-export type HeaderSource = HeadersInit | (() => HeadersInit | Promise<HeadersInit>);
+/** Request headers, or metadata: what `new Headers()` takes. */
+export type HeaderInit = NonNullable<ConstructorParameters<typeof Headers>[0]>;
+/** Headers, or a function that is asked for them before each request. */
+export type HeaderSource = HeaderInit | (() => HeaderInit | Promise<HeaderInit>);
 
 /** What TLS is to trust and to show. Certificates and keys are PEM. */
 export interface TlsOptions {
