@@ -20,7 +20,7 @@ import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { type Reason, TaskError, type Violation } from "../core/errors.ts";
 
 /** ErrorInfo domain of A2A's own reasons (R-234, R-235). */
-const A2A_DOMAIN = "a2a-protocol.org";
+export const A2A_DOMAIN = "a2a-protocol.org";
 /** ErrorInfo domain of the reasons that A2A leaves to the implementation. */
 const OWN_DOMAIN = "throughline.dev";
 
@@ -65,6 +65,7 @@ const TABLE: Readonly<Record<Reason, Row>> = {
   METHOD_NOT_FOUND: call(Code.Unimplemented, 404, -32601),
   PATH_NOT_FOUND: transport(Code.NotFound, 404, -32601),
   METHOD_NOT_ALLOWED: transport(Code.Unimplemented, 405, -32600),
+  UNSUPPORTED_ENCODING: transport(Code.Unimplemented, 415, -31415),
   UNSUPPORTED_MEDIA_TYPE: { ...a2a(Code.InvalidArgument, 415, -32005), jsonRpcHttp: 415 },
   INTERNAL: call(Code.Internal, 500, -32603),
 };
@@ -73,6 +74,23 @@ const TABLE: Readonly<Record<Reason, Row>> = {
 export function errorReasons(): { readonly reason: Reason; readonly status: string; readonly http: number }[] {
   return Object.entries(TABLE).map(([reason, { code, http }]) => ({ reason: reason as Reason, status: statusName(code), http }));
 }
+
+/** A reason's code and domain, where the reason is one of the table. */
+export function knownReason(reason: string): { readonly code: Code; readonly domain: string } | undefined {
+  return Object.hasOwn(TABLE, reason) ? TABLE[reason as Reason] : undefined;
+}
+
+/** The reason that a JSON-RPC code stands for: where several share one, an error of the call before one of the transport. */
+export function reasonOfJsonRpc(jsonRpc: number): Reason | undefined {
+  return BY_JSON_RPC.get(jsonRpc);
+}
+
+const BY_JSON_RPC: ReadonlyMap<number, Reason> = new Map(
+  Object.entries(TABLE)
+    // The last of several stays.
+    .toSorted(([, one], [, other]) => other.jsonRpcHttp - one.jsonRpcHttp)
+    .map(([reason, { jsonRpc }]) => [jsonRpc, reason as Reason]),
+);
 
 /** The reason written into ErrorInfo where it differs from the key of the table (C-61: a media type is a media type). */
 const PUBLISHED: Partial<Record<Reason, string>> = { UNSUPPORTED_MEDIA_TYPE: "CONTENT_TYPE_NOT_SUPPORTED" };
@@ -89,7 +107,7 @@ const retries = new WeakMap<ConnectError, number>();
 export const internalErrors: Channel = channel("throughline.internal-error");
 
 /** Turns anything thrown into the ConnectError that every binding understands; an unknown cause becomes INTERNAL and tells nothing. */
-function toConnectError(error: unknown): ConnectError {
+export function toConnectError(error: unknown): ConnectError {
   if (error instanceof ConnectError) return error;
   if (!(error instanceof TaskError)) {
     internalErrors.publish(error);
@@ -200,7 +218,8 @@ const BY_CODE: ReadonlyMap<Code, Reason> = new Map([
 
 const STATUS_EXCEPTIONS: Partial<Record<Code, string>> = { [Code.Canceled]: "CANCELLED" };
 
-function statusName(code: Code): string {
+/** The code's name as gRPC spells it, `NOT_FOUND`. */
+export function statusName(code: Code): string {
   return STATUS_EXCEPTIONS[code] ?? Code[code].replace(/(?<=[a-z])([A-Z])/g, "_$1").toUpperCase();
 }
 
