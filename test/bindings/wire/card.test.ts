@@ -76,7 +76,7 @@ suite("the agent card", () => {
     }
   });
 
-  test("R-003 R-192 R-203 R-212 R-218 R-223 R-286 R-314 R-315 R-316 R-319 C-17 C-48 is a card that names all three interfaces, the preferred one first, and only what is served", async () => {
+  test("R-003 R-192 R-203 R-212 R-218 R-223 R-286 R-314 R-315 R-316 R-319 C-17 C-48 C-66 is a card that names all three interfaces, the preferred one first, and only what is served", async () => {
     const json = JSON.parse((await fetch()).text) as JsonObject;
     const card = fromJson(AgentCardSchema, json);
     const { grpc, http } = bed().server.ports;
