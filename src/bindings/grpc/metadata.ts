@@ -1,0 +1,21 @@
+/** Headers as gRPC's metadata, and back. */
+import { Metadata } from "@grpc/grpc-js";
+import type { PlainHeaders } from "../plain-headers.ts";
+
+/** Where the status of a call is spelled out; it is read, and no header of the caller's. */
+export const STATUS_DETAILS = "grpc-status-details-bin";
+
+/** Headers as metadata; values of names that end in `-bin` are base64, as Connect has them. */
+export function metadataOf(headers: Headers): Metadata {
+  const metadata = new Metadata();
+  for (const [name, value] of headers) metadata.set(name, name.endsWith("-bin") ? Buffer.from(value, "base64") : value);
+  return metadata;
+}
+
+/** Adds metadata to headers. */
+export function addMetadata(headers: PlainHeaders, metadata: Metadata): void {
+  for (const name of Object.keys(metadata.getMap())) {
+    if (name === STATUS_DETAILS) continue;
+    for (const value of metadata.get(name)) headers.append(name, typeof value === "string" ? value : value.toString("base64"));
+  }
+}

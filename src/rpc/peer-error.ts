@@ -1,0 +1,70 @@
+/** Errors that a server tells, as ConnectErrors: the same one for the same reason, whatever the binding and the age of the server (C-06). */
+import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
+import { type Any, anyUnpack } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { BadRequestSchema, type ErrorInfo, ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
+import type { Violation } from "../core/errors.ts";
+import { DETAIL_SCHEMAS, knownReason } from "./errors.ts";
+
+/** What was read of an error, in whatever form it came. */
+export interface PeerError {
+  readonly message: string;
+  /** What the server says by its own code; a reason that is known decides instead. */
+  readonly code: Code;
+  /** Details of `google.rpc`, an ErrorInfo among them where the server gave one. */
+  readonly details: readonly { readonly desc: DescMessage; readonly value: Message }[];
+  /** Stands in for ErrorInfo where the server gave none: what a code or a URI means. */
+  readonly reason?: string | undefined;
+  /** Facts that go with {@link PeerError.reason}. */
+  readonly facts?: Readonly<Record<string, string>>;
+  readonly violations?: readonly Violation[];
+  /** Headers and trailers of the reply, `retry-after` among them. */
+  readonly metadata: Headers;
+}
+
+/** Makes the ConnectError. Older servers had other codes for some of A2A's reasons: the reason decides, then the code. */
+export function peerError({ message, code, details, reason, facts = {}, violations = [], metadata }: PeerError): ConnectError {
+  const all = [...details];
+  const given = details.find(({ desc }) => desc.typeName === ErrorInfoSchema.typeName)?.value as ErrorInfo | undefined;
+  const meant = given === undefined && reason !== undefined ? knownReason(reason) : undefined;
+  if (meant !== undefined) {
+    const info = create(ErrorInfoSchema, { reason: reason as string, domain: meant.domain, metadata: facts });
+    all.push({ desc: ErrorInfoSchema, value: info });
+  }
+  if (violations.length > 0) {
+    const fieldViolations = violations.map(({ field, description }) => ({ field, description }));
+    all.push({ desc: BadRequestSchema, value: create(BadRequestSchema, { fieldViolations }) });
+  }
+  const error = new ConnectError(message, meant?.code ?? codeOf(given) ?? code, undefined, all);
+  for (const [name, value] of metadata) error.metadata.set(name, value);
+  return error;
+}
+
+/** The code of a reason, where its domain is that of the reason. */
+function codeOf(info: ErrorInfo | undefined): Code | undefined {
+  const known = info && knownReason(info.reason);
+  return known !== undefined && (info?.domain === known.domain || info?.domain === "") ? known.code : undefined;
+}
+
+/** The details that are known among those of a binary status. */
+export function unpackDetails(details: readonly Any[]): { desc: DescMessage; value: Message }[] {
+  return details.flatMap((any) => {
+    const desc = DETAIL_SCHEMAS.find(({ typeName }) => any.typeUrl === typeName || any.typeUrl.endsWith(`/${typeName}`));
+    const value = desc && anyUnpackSafely(any, desc);
+    return desc === undefined || value === undefined ? [] : [{ desc, value }];
+  });
+}
+
+/** A detail that cannot be read is none: the error itself is worth more. */
+function anyUnpackSafely(any: Any, desc: DescMessage): Message | undefined {
+  try {
+    return anyUnpack(any, desc);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The code of a number of gRPC's, UNKNOWN for what is none. */
+export function codeOfNumber(code: number): Code {
+  return Code[code] === undefined ? Code.Unknown : code;
+}
