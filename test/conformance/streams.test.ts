@@ -40,8 +40,10 @@ suite("a subscription while its store is slow", { timeout: 60_000 }, () => {
         gate.open(3 - steps);
         const { frames, end } = await collect(late);
         assert.equal(end, "clean");
-        const updates = frames.map(({ artifactUpdate }) => artifactUpdate && textsOf([(artifactUpdate as JsonObject)["artifact"]]));
-        const seen = [...textsOf(snapshot["artifacts"]), ...updates.flatMap((texts) => texts ?? [])];
+        const updates = frames.flatMap(({ artifactUpdate }) =>
+          artifactUpdate ? textsOf([(artifactUpdate as JsonObject)["artifact"]]) : [],
+        );
+        const seen = [...textsOf(snapshot["artifacts"]), ...updates];
         assert.deepEqual(seen, ["one ", "two ", "three"], caller.binding);
         await collect(sender);
       }
