@@ -1,6 +1,7 @@
 /** Connect's HandlerContext for the bindings that Connect does not serve; what few calls use is made only when asked for. */
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
-import { type ContextValues, createContextValues, type HandlerContext } from "@connectrpc/connect";
+import { type ConnectError, type ContextValues, createContextValues, type HandlerContext } from "@connectrpc/connect";
+import { TASK_ID_HEADER } from "../rpc/call-facts.ts";
 import { connectError } from "../rpc/errors.ts";
 import { PlainHeaders } from "./plain-headers.ts";
 
@@ -8,6 +9,14 @@ import { PlainHeaders } from "./plain-headers.ts";
 const OVER: unknown = connectError("CANCELLED", "the call is over");
 /** The peer left before its reply was whole. */
 export const GONE: unknown = connectError("CANCELLED", "the caller has gone");
+
+/** How long before the caller's deadline a call ends here, so that its error arrives in time: at most this, and at most a tenth. */
+const DEADLINE_LEAD_MS = 50;
+
+/** When a call is to end whose caller waits for so long. */
+export function endsAfter(timeoutMs: number): number {
+  return timeoutMs - Math.min(DEADLINE_LEAD_MS, timeoutMs / 10);
+}
 
 /** How a call came. */
 export interface CallInit {
@@ -91,4 +100,10 @@ export class CallContext implements HandlerContext {
     clearTimeout(this.#timer);
     this.#abort.abort(reason);
   }
+}
+
+/** What the stream of a reader ends with that took nothing for `stalledStreamMs`, where that can be said. */
+export function readerStalled({ responseHeader }: HandlerContext): ConnectError {
+  const metadata = { taskId: responseHeader.get(TASK_ID_HEADER) ?? "" };
+  return connectError("STREAM_STALLED", "the reader took nothing: subscribe again", { metadata });
 }

@@ -1,6 +1,7 @@
 /** One HTTP request and its reply, as the HTTP bindings see it. */
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
+import type { ConnectError } from "@connectrpc/connect";
 import { connectError, type WireError } from "../rpc/errors.ts";
 import { type CallContext, GONE } from "./call-context.ts";
 import { FrameWriter, type Sink, type WriterOptions } from "./frame-writer.ts";
@@ -32,18 +33,24 @@ export function exchangeOf(request: HttpRequest, response: HttpResponse, slow: W
   return { request, response, slow, path: path || "/", query: rest.join("?") };
 }
 
-/** Reads the whole body. Throws MESSAGE_TOO_LARGE at the first byte beyond the limit, and leaves the rest unread. */
-export async function readBody(request: HttpRequest, maxBytes: number): Promise<Buffer> {
-  const tooLarge = (): never => {
-    throw connectError("MESSAGE_TOO_LARGE", `a request may have at most ${maxBytes} bytes`);
-  };
-  if (Number(request.headers["content-length"] ?? 0) > maxBytes) tooLarge();
+/** The error for a request that is larger than may be. */
+export function bodyTooLarge(maxBytes: number): ConnectError {
+  return connectError("MESSAGE_TOO_LARGE", `a request may have at most ${maxBytes} bytes`);
+}
+
+/**
+ * Reads the whole body; `overhead` bytes of it are not the message's. Throws MESSAGE_TOO_LARGE at the first byte beyond the limit, and
+ * leaves the rest unread.
+ */
+export async function readBody(request: HttpRequest, maxBytes: number, overhead = 0): Promise<Buffer> {
+  const limit = maxBytes + overhead;
+  if (Number(request.headers["content-length"] ?? 0) > limit) throw bodyTooLarge(maxBytes);
   const chunks: Buffer[] = [];
   let bytes = 0;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const take = (chunk: Buffer): void => {
     bytes += chunk.length;
-    if (bytes <= maxBytes) chunks.push(chunk);
+    if (bytes <= limit) chunks.push(chunk);
     else resolve();
   };
   const gone = (): void => reject(GONE);
@@ -55,9 +62,9 @@ export async function readBody(request: HttpRequest, maxBytes: number): Promise<
     clearTimeout(late);
     request.off("data", take).off("end", resolve).off("error", gone).off("aborted", gone);
   }
-  if (bytes > maxBytes) {
+  if (bytes > limit) {
     request.pause();
-    tooLarge();
+    throw bodyTooLarge(maxBytes);
   }
   return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
 }

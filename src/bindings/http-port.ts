@@ -33,19 +33,19 @@ export class HttpPort {
   /** It accepts every connection of the port, so that all of them count when it closes. */
   readonly #http1: Server;
   readonly #http2: Http2Server;
-  readonly #sessions = new Set<ServerHttp2Session>();
+  /** HTTP/2 connections with their sockets: a session that was told to close leaves its socket to the peer, destroyed or not. */
+  readonly #sessions = new Map<ServerHttp2Session, Socket>();
   /** Connections that have not yet said what they speak. */
   readonly #undecided = new Set<Socket>();
 
   constructor(listener: Listener, options: HttpPortOptions) {
     this.#http1 = http1Server(listener);
     this.#http2 = createHttp2Server(HTTP2_OPTIONS, listener);
-    this.#http2.on("session", (session) => this.#begin(session, options));
     const [http1] = this.#http1.listeners("connection");
     if (http1 === undefined) throw new TypeError("this version of node:http takes its connections another way");
     this.#http1.removeAllListeners("connection").on("connection", (socket: Socket) => {
       this.#decide(socket, (version) => {
-        if (version === 2) this.#http2.emit("connection", socket);
+        if (version === 2) this.#begin(socket, options);
         else Reflect.apply(http1, this.#http1, [socket]);
       });
     });
@@ -68,14 +68,14 @@ export class HttpPort {
   closeIdleConnections(): void {
     this.#http1.closeIdleConnections();
     for (const socket of this.#undecided) socket.destroy();
-    for (const session of this.#sessions) session.close();
+    for (const session of this.#sessions.keys()) session.close();
   }
 
   /** Closes all connections, whatever is under way. */
   closeAllConnections(): void {
     this.#http1.closeAllConnections();
     for (const socket of this.#undecided) socket.destroy();
-    for (const session of this.#sessions) session.destroy();
+    for (const socket of this.#sessions.values()) socket.destroy();
   }
 
   /** Reads the first bytes until they differ from the preface or are all of it, puts them back, and hands the connection on. */
@@ -103,14 +103,17 @@ export class HttpPort {
     socket.on("readable", look).on("end", drop).on("error", drop).on("close", leave);
   }
 
-  #begin(session: ServerHttp2Session, options: HttpPortOptions): void {
-    this.#sessions.add(session);
-    session.setLocalWindowSize(CONNECTION_WINDOW);
-    const stop = ping(session, options);
-    session.once("close", () => {
-      this.#sessions.delete(session);
-      stop();
+  #begin(socket: Socket, options: HttpPortOptions): void {
+    this.#http2.once("session", (session) => {
+      this.#sessions.set(session, socket);
+      session.setLocalWindowSize(CONNECTION_WINDOW);
+      const stop = ping(session, options);
+      socket.once("close", () => {
+        this.#sessions.delete(session);
+        stop();
+      });
     });
+    this.#http2.emit("connection", socket);
   }
 }
 

@@ -6,7 +6,7 @@ import { FrameWriter, type Sink, type WriterOptions } from "./frame-writer.ts";
 import { cut, http1Of, type HttpResponse, isGone, streamOf } from "./http-message.ts";
 import type { Wait } from "./progress.ts";
 
-/** What keeps caches and proxies from holding frames back. */
+/** What keeps caches and proxies from holding frames back, where the call says nothing else. */
 const UNBUFFERED = { "cache-control": "no-cache", "x-accel-buffering": "no" };
 
 /** One reply on its way, with status 200. */
@@ -38,9 +38,8 @@ export class StreamedReply<C extends string | Buffer> {
     const { gone } = this;
     if (this.opened || gone) return;
     this.opened = true;
-    for (const [name, value] of this.#context.responseHeaders()) this.#response.setHeader(name, value);
-    const headers: OutgoingHttpHeaders = { "content-type": this.#contentType, ...UNBUFFERED };
-    this.#response.writeHead(200, headers);
+    const headers: OutgoingHttpHeaders = { ...UNBUFFERED, ...Object.fromEntries(this.#context.responseHeaders()) };
+    this.#response.writeHead(200, { ...headers, "content-type": this.#contentType });
     const sink = this.#sink;
     if (!(sink instanceof ChunkSink)) return;
     // Alone only where no frame follows in this turn of the loop.
@@ -60,8 +59,9 @@ export class StreamedReply<C extends string | Buffer> {
     return this.opened && !this.#writer.cutsFrame && !this.#sink.writableNeedDrain && performance.now() - this.#writer.lastWrite >= ms;
   }
 
-  /** Ends the reply after what was pushed. */
-  end(): void {
+  /** Ends the reply after what was pushed and, where there is one, its last frame. */
+  end(last?: C): void {
+    if (last !== undefined) void this.push(last);
     if (!this.opened) return;
     const socket = http1Of(this.#response)?.socket;
     socket?.cork();
@@ -70,17 +70,13 @@ export class StreamedReply<C extends string | Buffer> {
     socket?.uncork();
   }
 
-  /**
-   * Ends the reply of a reader that has stalled, `last` being its last frame: cleanly if the reader still takes what is queued, else hard.
-   * Over HTTP/1.1 its connection is not used again.
-   */
+  /** Ends the reply of a reader that has stalled: cleanly if it still takes what is queued, else hard. Over HTTP/1.1 its connection is not used again. */
   async giveUp(last?: C): Promise<void> {
     const socket = http1Of(this.#response)?.socket;
-    const end = (): void => {
-      if (last !== undefined) void this.push(last);
-      this.end();
-    };
-    await this.#writer.giveUp(end, () => cut(this.#response));
+    await this.#writer.giveUp(
+      () => this.end(last),
+      () => cut(this.#response),
+    );
     socket?.destroySoon();
   }
 }

@@ -31,6 +31,7 @@ export type Reason =
   | "PATH_NOT_FOUND"
   | "METHOD_NOT_ALLOWED"
   | "UNSUPPORTED_MEDIA_TYPE"
+  | "UNSUPPORTED_ENCODING"
   | "INTERNAL";
 
 /** One bad field: its path in JSON names (`message.parts[0].text`) and what would be right (R-251). */

@@ -8,8 +8,10 @@ import type { Agent } from "../../src/core/agent.ts";
 import { type RunningServer, serve, type ServeInit } from "../../src/server/serve.ts";
 import { fileRedis } from "../redis/file-redis.ts";
 import { CallFailed, type Caller, type Failure, frameJson, type Reply, type Stream } from "./callers/caller.ts";
+import { ConnectCaller } from "./callers/connect.ts";
 import { ElsewhereCaller, type Replica, Whereabouts } from "./callers/elsewhere.ts";
 import { GrpcCaller } from "./callers/grpc.ts";
+import { GrpcWebCaller } from "./callers/grpc-web.ts";
 import { JsonRpcCaller } from "./callers/json-rpc.ts";
 import { RestCaller } from "./callers/rest.ts";
 import { ScenarioAgent } from "./scenario-agent.ts";
@@ -20,8 +22,8 @@ const QUIET = { grpcPort: 0, httpPort: 0, opsPort: 0, workingAfterMs: 2 ** 30, d
 /** What a scenario runs on, however it is deployed. */
 export interface ScenarioBed extends AsyncDisposable {
   readonly agent: ScenarioAgent;
-  /** One of each binding. */
-  readonly callers: readonly [Caller, Caller, Caller];
+  /** One of each surface. */
+  readonly callers: readonly [Caller, ...Caller[]];
 }
 
 /** A running server and its callers. */
@@ -29,6 +31,10 @@ export class Bed implements ScenarioBed {
   readonly server: RunningServer;
   readonly agent: ScenarioAgent;
   readonly grpc: GrpcCaller;
+  /** Binary over HTTP/2. */
+  readonly connect: ConnectCaller;
+  /** Binary over HTTP/1.1. */
+  readonly grpcWeb: GrpcWebCaller;
   readonly rest: RestCaller;
   readonly jsonRpc: JsonRpcCaller;
 
@@ -36,12 +42,14 @@ export class Bed implements ScenarioBed {
     this.server = server;
     this.agent = agent;
     this.grpc = new GrpcCaller(server.ports.grpc);
+    this.connect = new ConnectCaller(server.ports.http);
+    this.grpcWeb = new GrpcWebCaller(server.ports.http);
     this.rest = new RestCaller(server.ports.http, { prefix: server.options.restPrefix });
     this.jsonRpc = new JsonRpcCaller(server.ports.http);
   }
 
-  get callers(): readonly [GrpcCaller, RestCaller, JsonRpcCaller] {
-    return [this.grpc, this.rest, this.jsonRpc];
+  get callers(): readonly [GrpcCaller, ConnectCaller, GrpcWebCaller, RestCaller, JsonRpcCaller] {
+    return [this.grpc, this.connect, this.grpcWeb, this.rest, this.jsonRpc];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -74,9 +82,9 @@ async function openReplicas(init: Partial<ServeInit> = {}, agent: ScenarioAgent 
   };
   await using opened = new AsyncDisposableStack();
   const [home, away] = [opened.use(await open(0)), opened.use(await open(1))];
-  const pair = (at: 0 | 1 | 2): ElsewhereCaller => new ElsewhereCaller([home.callers[at], away.callers[at]], whereabouts);
+  const [first, ...others] = home.callers.map((caller, at) => new ElsewhereCaller([caller, away.callers[at] as Caller], whereabouts));
   const stack = opened.move();
-  return { agent, callers: [pair(0), pair(1), pair(2)], [Symbol.asyncDispose]: () => stack.disposeAsync() };
+  return { agent, callers: [first as Caller, ...others], [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
 type Open = (init: Partial<ServeInit>, agent: ScenarioAgent | undefined) => Promise<ScenarioBed>;

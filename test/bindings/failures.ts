@@ -34,6 +34,9 @@ const ROWS: Readonly<Record<string, Row>> = {
   DEADLINE_EXCEEDED: [4, 504, -32603, 504, OWN],
 };
 
+/** HTTP status of a unary call by gRPC's code, as the Connect protocol has it. */
+const CONNECT_HTTP: Readonly<Record<number, number>> = { 3: 400, 4: 504, 5: 404, 8: 429, 9: 400, 12: 501, 13: 500, 14: 503, 16: 401 };
+
 /** What the same failure is on every binding. */
 export type PlainFailure = { readonly reason: string; readonly metadata: Record<string, string>; readonly violations: string[] };
 
@@ -46,7 +49,13 @@ export function checkFailure(
 ): PlainFailure {
   assert.equal(failure.reason, reason, failure.message);
   const [grpc, http, jsonRpc, jsonRpcHttp, domain] = ROWS[reason] as Row;
-  const expected = { grpc: [grpc, undefined], rest: [http, http], "json-rpc": [jsonRpc, jsonRpcHttp] }[caller.binding];
+  const expected = {
+    grpc: [grpc, undefined],
+    connect: [grpc, CONNECT_HTTP[grpc]],
+    "grpc-web": [grpc, undefined],
+    rest: [http, http],
+    "json-rpc": [jsonRpc, jsonRpcHttp],
+  }[caller.binding];
   // In mid-stream there is no status any more.
   if (failure.httpStatus === undefined) assert.equal(failure.code, expected[0]);
   else assert.deepEqual([failure.code, failure.httpStatus], expected);

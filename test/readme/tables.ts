@@ -59,6 +59,7 @@ const REASONS: Readonly<Record<Reason, true>> = {
   METHOD_NOT_FOUND: true,
   PATH_NOT_FOUND: true,
   METHOD_NOT_ALLOWED: true,
+  UNSUPPORTED_ENCODING: true,
   UNSUPPORTED_MEDIA_TYPE: true,
   INTERNAL: true,
 };

@@ -5,7 +5,8 @@ import { type handleUnaryCall, Metadata, type ServerWritableStream, type StatusO
 import { parseBinaryInput } from "../../rpc/binary-input.ts";
 import { statusBytes, wireError } from "../../rpc/errors.ts";
 import type { GuardedService } from "../../rpc/policy.ts";
-import { CallContext, GONE } from "../call-context.ts";
+import { asBuffer } from "../envelope.ts";
+import { CallContext, endsAfter, GONE } from "../call-context.ts";
 
 /** A service of any descriptor. */
 export type AnyGuarded = GuardedService<DescService>;
@@ -13,14 +14,6 @@ export type AnyGuarded = GuardedService<DescService>;
 export type Impl = (request: Message, context: HandlerContext) => unknown;
 /** A call of either kind. */
 export type Call = Parameters<handleUnaryCall<Buffer, Buffer>>[0] | ServerWritableStream<Buffer, Buffer>;
-
-/** The bytes as grpc-js wants them, not copied. */
-export function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-}
-
-/** How long before the caller's deadline a call ends here, so that its error arrives in time: at most this, and at most a tenth. */
-const DEADLINE_LEAD_MS = 50;
 
 /** The context of a call: its signal follows deadline and cancellation. */
 export function contextOf(guarded: AnyGuarded, method: DescMethod, call: Call): CallContext {
@@ -34,7 +27,7 @@ export function contextOf(guarded: AnyGuarded, method: DescMethod, call: Call): 
     url: call.getPath(),
     headers: () => headersOf(call.metadata),
     // grpc-js ends the call at the deadline itself, with a bare status.
-    timeoutMs: Number.isFinite(left) ? left - Math.min(DEADLINE_LEAD_MS, left / 10) : undefined,
+    timeoutMs: Number.isFinite(left) ? endsAfter(left) : undefined,
   });
   call.on("cancelled", () => context.end(GONE));
   return context;

@@ -1,7 +1,7 @@
 /** A service as grpc-js wants it described. */
 import type { DescService } from "@bufbuild/protobuf";
 import type { ServiceDefinition } from "@grpc/grpc-js";
-import { asBuffer } from "./call.ts";
+import { asBuffer } from "../envelope.ts";
 
 /** The methods of a service by their descriptors. Bytes pass: decoding has its own errors, encoding its own cache. */
 export function definitionOf(desc: DescService): ServiceDefinition {

@@ -9,7 +9,8 @@ import {
   HealthCheckResponseSchema,
 } from "../../../gen/health/v1/health_pb.ts";
 import { connectError } from "../../rpc/errors.ts";
-import { asBuffer, decode, statusOf } from "./call.ts";
+import { asBuffer } from "../envelope.ts";
+import { decode, statusOf } from "./call.ts";
 import { definitionOf } from "./definition.ts";
 
 /** Time between two looks for a change that nobody tells of, such as a store that is away. */

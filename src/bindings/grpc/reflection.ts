@@ -10,7 +10,8 @@ import {
 } from "../../../gen/grpc/reflection/v1/reflection_pb.ts";
 import { ServerReflection as ServerReflectionAlpha } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.ts";
 import { connectError } from "../../rpc/errors.ts";
-import { asBuffer, decode, statusOf } from "./call.ts";
+import { asBuffer } from "../envelope.ts";
+import { decode, statusOf } from "./call.ts";
 import { definitionOf } from "./definition.ts";
 import { closureOf, fileBytes, FileIndex } from "./file-index.ts";
 

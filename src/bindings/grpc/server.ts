@@ -11,10 +11,11 @@ import {
 } from "@grpc/grpc-js";
 import { acceptedKey } from "../../rpc/call-facts.ts";
 import { wireBytes } from "../../rpc/wire-cache.ts";
+import { asBuffer } from "../envelope.ts";
 import type { WriterOptions } from "../frame-writer.ts";
 import { RST_CANCEL } from "../http-message.ts";
 import { LARGE_FRAME, waitForReader } from "../progress.ts";
-import { type AnyGuarded, asBuffer, type Call, contextOf, decode, type Impl, headersOnce, statusOf } from "./call.ts";
+import { type AnyGuarded, type Call, contextOf, decode, type Impl, headersOnce, statusOf } from "./call.ts";
 import { definitionOf } from "./definition.ts";
 import { http2StreamOf, streaming } from "./stream.ts";
 
@@ -29,6 +30,7 @@ export interface GrpcOptions extends WriterOptions {
 
 /** A server with every method of the service; not yet bound. */
 export function grpcServer(guarded: AnyGuarded, options: GrpcOptions): Server {
+  silence();
   const server = new Server({
     "grpc.max_receive_message_length": options.maxMessageBytes,
     "grpc.max_send_message_length": -1,
@@ -49,17 +51,18 @@ export function grpcServer(guarded: AnyGuarded, options: GrpcOptions): Server {
 }
 
 /** Binds the server; answers the port. */
-export async function listenGrpc(server: Server, address: string, credentials: ServerCredentials): Promise<number> {
+export function listenGrpc(server: Server, address: string, credentials: ServerCredentials): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
-  // grpc-js writes a failure to stderr as well: whoever called tells of it.
-  const quiet = process.env["GRPC_VERBOSITY"] === undefined && process.env["GRPC_NODE_VERBOSITY"] === undefined;
-  if (quiet) setLogVerbosity(logVerbosity.NONE);
   server.bindAsync(address, credentials, (error, port) => (error === null ? resolve(port) : reject(error)));
-  try {
-    return await promise;
-  } finally {
-    if (quiet) setLogVerbosity(logVerbosity.ERROR);
-  }
+  return promise;
+}
+
+/**
+ * grpc-js writes what it throws away of a call's metadata to stderr, credentials among it (R-376), and failures that whoever called tells
+ * of. Here it writes only where the environment asks.
+ */
+function silence(): void {
+  if (process.env["GRPC_VERBOSITY"] === undefined && process.env["GRPC_NODE_VERBOSITY"] === undefined) setLogVerbosity(logVerbosity.NONE);
 }
 
 function unary(guarded: AnyGuarded, method: DescMethodUnary, impl: Impl, options: WriterOptions): handleUnaryCall<Buffer, Buffer> {

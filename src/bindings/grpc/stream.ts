@@ -1,11 +1,10 @@
 /** Server streams on grpc-js: pulled from the log as fast as the reader takes them, ended when it takes nothing. */
 import type { Http2Stream } from "node:http2";
-import { create, type DescMessage, type DescMethodServerStreaming, type Message } from "@bufbuild/protobuf";
+import type { DescMethodServerStreaming, Message } from "@bufbuild/protobuf";
 import type { handleServerStreamingCall } from "@grpc/grpc-js";
-import { acceptedKey, TASK_ID_HEADER } from "../../rpc/call-facts.ts";
-import { connectError } from "../../rpc/errors.ts";
-import { isShared, wireBytes } from "../../rpc/wire-cache.ts";
-import type { CallContext } from "../call-context.ts";
+import { acceptedKey } from "../../rpc/call-facts.ts";
+import { type CallContext, readerStalled } from "../call-context.ts";
+import { framed } from "../envelope.ts";
 import { FrameWriter, type WriterOptions } from "../frame-writer.ts";
 import { RST_CANCEL } from "../http-message.ts";
 import type { Wait } from "../progress.ts";
@@ -30,7 +29,7 @@ export function streaming(
         const source = impl(decode(method, call.request), context) as AsyncIterable<object>;
         const end = await pump(method, source[Symbol.asyncIterator](), writer, context, open);
         if (end === "stalled") {
-          const status = statusOf(stalled(context));
+          const status = statusOf(readerStalled(context));
           await writer.giveUp(
             () => call.emit("error", status),
             () => stream.close(RST_CANCEL),
@@ -46,11 +45,6 @@ export function streaming(
     };
     void run();
   };
-}
-
-function stalled(context: CallContext): unknown {
-  const metadata = { taskId: context.responseHeader.get(TASK_ID_HEADER) ?? "" };
-  return connectError("STREAM_STALLED", "the reader took nothing: subscribe again", { metadata });
 }
 
 /** Writes frames until the stream ends or its reader stalls. */
@@ -73,25 +67,6 @@ async function pump(
     await frames.return?.();
     writer.flush();
   }
-}
-
-const frames = new WeakMap<Message, Buffer>();
-
-/**
- * A message as gRPC frames it: one byte that says "not compressed", four of length, the bytes. Made once for all streams that carry the
- * same message object.
- */
-function framed(desc: DescMessage, value: Message): Buffer {
-  const known = frames.get(value);
-  if (known !== undefined) return known;
-  const message = create(desc, value as never);
-  const bytes = wireBytes(desc, message);
-  const frame = Buffer.allocUnsafe(bytes.length + 5);
-  frame[0] = 0;
-  frame.writeUInt32BE(bytes.length, 1);
-  frame.set(bytes, 5);
-  if (isShared(message)) frames.set(value, frame);
-  return frame;
 }
 
 /**

@@ -1,9 +1,9 @@
-/** One way to call over three bindings, each by raw means: what a test says once is said on every wire. */
+/** One way to call over five surfaces, each by raw means: what a test says once is said on every wire. */
 import { fromJson, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { type StreamResponse, StreamResponseSchema } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
 
-/** A2A's three bindings. */
-type BindingName = "grpc" | "rest" | "json-rpc";
+/** A2A's three bindings, and Connect and gRPC-Web beside them. */
+type BindingName = "grpc" | "connect" | "grpc-web" | "rest" | "json-rpc";
 
 /** Response headers or initial metadata, by lower-case name. */
 export type Headers = ReadonlyMap<string, string>;
@@ -69,6 +69,11 @@ export interface Caller {
   unary(method: string, request?: JsonObject, options?: CallOptions): Promise<Reply>;
   stream(method: string, request?: JsonObject, options?: CallOptions): Stream;
   close(): void;
+}
+
+/** Whether a binding streams server-sent events: a drained or stalled stream of such a one just ends, the others say why. */
+export function usesSse({ binding }: Pick<Caller, "binding">): boolean {
+  return binding === "rest" || binding === "json-rpc";
 }
 
 /** The frame as ProtoJSON. */

@@ -1,10 +1,7 @@
 /** Calls by grpc-js and the generated schemas. */
-import { type DescMethod, fromBinary, fromJson, type JsonObject, type JsonValue, toBinary, toJson } from "@bufbuild/protobuf";
-import { anyUnpack } from "@bufbuild/protobuf/wkt";
+import { type DescMethod, fromBinary, type JsonObject, toJson } from "@bufbuild/protobuf";
 import { type ChannelOptions, Client, type ClientReadableStream, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
-import { BadRequestSchema, ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.ts";
-import { StatusSchema } from "../../../gen/google/rpc/status_pb.ts";
-import { A2AService, type StreamResponse } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
+import type { StreamResponse } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
 import {
   CallFailed,
   type Caller,
@@ -15,6 +12,8 @@ import {
   requestHeaders,
   type Stream,
 } from "./caller.ts";
+import { readStatus } from "./details.ts";
+import { encodeRequest, methodOf, pathOf } from "./envelopes.ts";
 
 const identity = (bytes: Buffer): Buffer => bytes;
 
@@ -34,7 +33,7 @@ export class GrpcCaller implements Caller {
 
   unary(method: string, request: JsonObject = {}, options: GrpcOptions = {}): Promise<Reply> {
     const desc = methodOf(method);
-    return this.unaryBytes(method, encode(desc, request, options), options).then(({ bytes, headers }) => ({
+    return this.unaryBytes(method, encodeRequest(desc, "proto", request, options), options).then(({ bytes, headers }) => ({
       message: toJson(desc.output, fromBinary(desc.output, bytes)) as JsonObject,
       headers,
     }));
@@ -67,7 +66,7 @@ export class GrpcCaller implements Caller {
       pathOf(method),
       identity,
       identity,
-      Buffer.from(encode(desc, request, options)),
+      encodeRequest(desc, "proto", request, options),
       metadataOf(options),
     );
     return grpcStream(desc, call, options);
@@ -105,34 +104,8 @@ function failed(error: ServiceError, headers: Headers): CallFailed {
 }
 
 function failureOf(error: ServiceError): Failure {
-  const [raw] = error.metadata?.get("grpc-status-details-bin") ?? [];
-  const details = raw === undefined ? [] : fromBinary(StatusSchema, raw as Buffer).details;
-  const [info] = details.flatMap((any) => anyUnpack(any, ErrorInfoSchema) ?? []);
-  const [bad] = details.flatMap((any) => anyUnpack(any, BadRequestSchema) ?? []);
-  return {
-    reason: info?.reason,
-    domain: info?.domain,
-    metadata: info?.metadata ?? {},
-    violations: bad?.fieldViolations.map(({ field }) => field) ?? [],
-    code: error.code,
-    httpStatus: undefined,
-    message: error.details,
-  };
-}
-
-function methodOf(name: string): DescMethod {
-  const method = A2AService.methods.find((one) => one.name === name);
-  if (method === undefined) throw new TypeError(`no method ${name}`);
-  return method;
-}
-
-function pathOf(method: string): string {
-  return `/${A2AService.typeName}/${method}`;
-}
-
-function encode(desc: DescMethod, request: JsonObject, { pathTenant }: CallOptions): Uint8Array {
-  const json: JsonValue = pathTenant === undefined ? request : { ...request, tenant: pathTenant };
-  return toBinary(desc.input, fromJson(desc.input, json, { ignoreUnknownFields: true }));
+  const [details] = error.metadata?.get("grpc-status-details-bin") ?? [];
+  return { ...readStatus(details as Buffer | undefined), code: error.code, httpStatus: undefined, message: error.details };
 }
 
 function metadataOf(options: CallOptions): Metadata {

@@ -32,6 +32,8 @@ export class Http2Client {
   constructor(port: number, { socket, initialWindowSize = 1024 * 1024 }: Http2ClientOptions = {}) {
     this.session = connect(`http://127.0.0.1:${port}`, {
       settings: { initialWindowSize },
+      // What is to be sent counts as well.
+      maxSessionMemory: 1000,
       ...(socket && { createConnection: () => socket }),
     });
     this.session.on("error", () => undefined);
@@ -47,7 +49,12 @@ export class Http2Client {
 
   /** A request whose body is the caller's to write. */
   begin(method: string, target: string, headers: readonly (readonly [string, string])[] = []): ClientHttp2Stream {
-    return this.session.request({ ":method": method, ":path": target, ...Object.fromEntries(headers) });
+    const values = Object.groupBy(headers, ([name]) => name.toLowerCase());
+    const grouped = Object.entries(values).map(([name, all = []]) => [
+      name,
+      all.length === 1 ? all[0]?.[1] : all.map(([, value]) => value),
+    ]);
+    return this.session.request({ ":method": method, ":path": target, ...Object.fromEntries(grouped) });
   }
 
   async fetch(request: HttpRequest): Promise<HttpReply> {

@@ -17,7 +17,7 @@ import {
   stateOf,
   taskOf,
 } from "../bed.ts";
-import type { Caller, Stream } from "../callers/caller.ts";
+import { type Caller, type Stream, usesSse } from "../callers/caller.ts";
 import { checkFailure } from "../failures.ts";
 import type { Gate } from "../scenario-agent.ts";
 import { HookedStorage } from "../hooked-storage.ts";
@@ -142,10 +142,8 @@ suite("a drain", () => {
     for (const { caller, stream, id } of open) {
       const { frames, end } = await collect(stream);
       assert.deepEqual(frames, []);
-      if (caller.binding === "grpc") {
-        assert.notEqual(end, "clean");
-        if (end !== "clean") assert.deepEqual([end.code, end.reason, end.metadata], [14, "STREAM_DRAINED", { taskId: id }]);
-      } else assert.equal(end, "clean");
+      if (usesSse(caller) || end === "clean") assert.deepEqual([usesSse(caller), end], [true, "clean"]);
+      else assert.deepEqual([end.code, end.reason, end.metadata], [14, "STREAM_DRAINED", { taskId: id }]);
     }
     for (const { gate, waits } of open) {
       gate.open();

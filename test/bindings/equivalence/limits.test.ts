@@ -12,7 +12,8 @@ const MiB = 1024 * 1024;
 
 /** Bytes of the request as each binding sends it. */
 function sizeOf(caller: Caller, request: JsonObject): number {
-  if (caller.binding === "grpc") return toBinary(SendMessageRequestSchema, fromJson(SendMessageRequestSchema, request)).length;
+  const binary = ["grpc", "connect", "grpc-web"].includes(caller.binding);
+  if (binary) return toBinary(SendMessageRequestSchema, fromJson(SendMessageRequestSchema, request)).length;
   const body = caller.binding === "rest" ? request : { jsonrpc: "2.0", id: "call-0", method: "SendMessage", params: request };
   return JSON.stringify(body).length;
 }
