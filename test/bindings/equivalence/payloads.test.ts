@@ -6,6 +6,8 @@ import * as fc from "fast-check";
 import type { MessageSchema } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { ReplyRequest } from "../../../src/core/agent.ts";
 import { collect, everywhere, message, send, sharedBed, taskOf } from "../bed.ts";
+import { ConnectCaller } from "../callers/connect.ts";
+import { GrpcWebCaller } from "../callers/grpc-web.ts";
 import type { HttpRequest } from "../callers/http.ts";
 import { Echo, roundTrip, type Said } from "../echo.ts";
 
@@ -95,6 +97,22 @@ suite("what is said", () => {
   });
 });
 
+suite("what is said in the JSON of Connect and gRPC-Web", () => {
+  const bed = sharedBed({}, new Echo());
+
+  for (const [name, said] of Object.entries(CASES)) {
+    test(`${name}: comes back as it was`, async () => {
+      const { http } = bed().server.ports;
+      const connect = new ConnectCaller(http, { codec: "json", http: 1 });
+      const grpcWeb = new GrpcWebCaller(http, { codec: "json", http: 2 });
+      const callers = [connect, grpcWeb];
+      using closing = new DisposableStack();
+      for (const caller of callers) closing.defer(() => caller.close());
+      for (const caller of callers) assert.equal(await roundTrip({ caller, callers: [...callers, ...bed().callers] }, said), COPIES);
+    });
+  }
+});
+
 /** Answers directly, with what it was asked. */
 class DirectEcho extends Echo {
   override async reply({ message: { parts, metadata } }: ReplyRequest): Promise<MessageInitShape<typeof MessageSchema>> {
@@ -173,6 +191,7 @@ suite("JSON numbers", () => {
     `{"message":{"messageId":"${crypto.randomUUID()}","role":"ROLE_USER","parts":[{"data":${text}}],"metadata":{"n":${text}}}}`;
   const forms: Readonly<Record<string, (text: string) => Omit<HttpRequest, "headers">>> = {
     "HTTP+JSON": (text) => ({ method: "POST", target: "/message:send", body: request(text) }),
+    Connect: (text) => ({ method: "POST", target: "/lf.a2a.v1.A2AService/SendMessage", body: request(text) }),
     JSONRPC: (text) => ({
       method: "POST",
       target: "/jsonrpc",

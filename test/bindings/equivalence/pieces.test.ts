@@ -3,7 +3,9 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { openBed } from "../bed.ts";
 import type { Caller } from "../callers/caller.ts";
+import { ConnectCaller } from "../callers/connect.ts";
 import { GrpcCaller } from "../callers/grpc.ts";
+import { GrpcWebCaller } from "../callers/grpc-web.ts";
 import { JsonRpcCaller } from "../callers/json-rpc.ts";
 import { RestCaller } from "../callers/rest.ts";
 import { Echo, roundTrip } from "../echo.ts";
@@ -21,12 +23,21 @@ suite("a wire that carries one byte at a time", { timeout: 120_000 }, () => {
     await using bed = await openBed({}, new Echo());
     await using grpc = await Piecemeal.before(bed.server.ports.grpc);
     await using http = await Piecemeal.before(bed.server.ports.http);
-    const callers: readonly Caller[] = [new GrpcCaller(grpc.port), new RestCaller(http.port), new JsonRpcCaller(http.port)];
-    for (const caller of callers) {
-      await t.test(caller.binding, async () => {
+    const callers: Readonly<Record<string, Caller>> = {
+      gRPC: new GrpcCaller(grpc.port),
+      "Connect in binary": new ConnectCaller(http.port),
+      "Connect in JSON": new ConnectCaller(http.port, { codec: "json", http: 1 }),
+      "gRPC-Web in binary": new GrpcWebCaller(http.port),
+      "gRPC-Web in JSON": new GrpcWebCaller(http.port, { codec: "json", http: 2 }),
+      "HTTP+JSON": new RestCaller(http.port),
+      "JSON-RPC": new JsonRpcCaller(http.port),
+    };
+    using closing = new DisposableStack();
+    for (const caller of Object.values(callers)) closing.defer(() => caller.close());
+    for (const [name, caller] of Object.entries(callers)) {
+      await t.test(name, async () => {
         assert.equal(await roundTrip({ caller, callers: [caller] }, said), 18);
       });
     }
-    for (const caller of callers) caller.close();
   });
 });
