@@ -78,47 +78,8 @@ suite("a caller that leaves", () => {
   });
 });
 
-/** Long enough for a turn to begin on a busy machine; the calls that wait for it run side by side. */
-const DEADLINE = "1500m";
-
-suite("a deadline on gRPC", { concurrency: true }, () => {
-  const bed = sharedBed({ cancelGraceMs: 30_000 });
-
-  test("SV-18 ends a blocking wait and not the task; the caller has the task's id by then", async () => {
-    const { grpc, agent } = bed();
-    const gate = agent.gate();
-    const failure = await failureOf(grpc.unary("SendMessage", send(`slow ${gate.name}`), { headers: { "grpc-timeout": DEADLINE } }));
-    const turn = await gate.reached;
-    checkFailure(grpc, failure, "DEADLINE_EXCEEDED");
-    assert.deepEqual(failure.metadata, { taskId: turn.taskId });
-    assert.equal(turn.signal.aborted, false);
-    assert.equal(stateOf((await grpc.unary("GetTask", { id: turn.taskId })).message), "TASK_STATE_WORKING");
-    gate.open();
-  });
-
-  test("R-086 ends a stream and not the task", async () => {
-    const { grpc, agent } = bed();
-    const gate = agent.gate();
-    const { frames, end } = await collect(
-      grpc.stream("SendStreamingMessage", send(`slow ${gate.name}`), { headers: { "grpc-timeout": DEADLINE } }),
-    );
-    assert.deepEqual(frames.map(brief), ["task SUBMITTED", "status WORKING"]);
-    assert.notEqual(end, "clean");
-    if (end !== "clean") checkFailure(grpc, end, "DEADLINE_EXCEEDED");
-    assert.equal((await gate.reached).signal.aborted, false);
-    gate.open();
-  });
-
-  test("ends the wait of a cancel, which stands", async () => {
-    const { grpc, agent } = bed();
-    const gate = agent.gate();
-    const id = await startTask(grpc, `deaf ${gate.name}`);
-    const turn = await gate.reached;
-    const failure = await failureOf(grpc.unary("CancelTask", { id }, { headers: { "grpc-timeout": DEADLINE } }));
-    checkFailure(grpc, failure, "DEADLINE_EXCEEDED");
-    assert.ok(turn.signal.aborted);
-    gate.open();
-  });
+suite("a blocking send over gRPC", () => {
+  const bed = sharedBed();
 
   test("sends the task's id ahead, as soon as the task exists", async () => {
     const { grpc, agent } = bed();
