@@ -42,7 +42,7 @@ suite("a store that is away", () => {
     for (const { caller, name, error } of await failures(bed, id)) {
       const { metadata } = checkFailure(caller, error.failure, "STORE_UNAVAILABLE");
       assert.deepEqual(metadata, {}, name);
-      assert.equal(error.headers.get("retry-after") ?? "1", "1", `${caller.binding} ${name}`);
+      if (caller.binding !== "grpc") assert.equal(error.headers.get("retry-after"), "1", `${caller.binding} ${name}`);
     }
     await proxy.accept();
     await until("the store is back", WITHIN_MS, () => bed.grpc.unary("GetTask", { id }));
