@@ -113,6 +113,8 @@ export class HttpPort {
         stop();
       });
     });
+    // The sockets of node:http stay half open; one whose peer has ended its side would stay so until the next PING.
+    socket.allowHalfOpen = false;
     this.#http2.emit("connection", socket);
   }
 }

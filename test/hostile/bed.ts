@@ -8,9 +8,10 @@ import { type RunningServer, serve, type ServeInit } from "../../src/server/serv
 import { send, taskOf } from "../bindings/bed.ts";
 import { GrpcCaller } from "../bindings/callers/grpc.ts";
 import { checkFailure } from "../bindings/failures.ts";
-import type { Outcome } from "./expectations.ts";
+import type { Outcome, Variant } from "./expectations.ts";
 import { CONFIG_ID, type Targets } from "./request-fields.ts";
 import { type Answer, assertClean, type BinarySurface, type JsonSurface, type Surface } from "./surface.ts";
+import { envelopedBinary, envelopedJson } from "./surfaces/enveloped.ts";
 import { GrpcSurface } from "./surfaces/grpc.ts";
 import { JsonRpcSurface } from "./surfaces/json-rpc.ts";
 import { RestSurface } from "./surfaces/rest.ts";
@@ -60,8 +61,8 @@ export class HostileBed implements AsyncDisposable {
     this.rest = new RestSurface(http);
     this.jsonRpc = new JsonRpcSurface(http);
     this.grpc = new GrpcSurface(grpc);
-    this.json = [this.rest, this.jsonRpc];
-    this.binary = [this.grpc];
+    this.json = [this.rest, this.jsonRpc, ...envelopedJson(http)];
+    this.binary = [this.grpc, ...envelopedBinary(http)];
   }
 
   static async open(init: Partial<ServeInit> = {}): Promise<HostileBed> {
@@ -105,6 +106,30 @@ export function assertOutcome({ failure, received }: Answer, outcome: Outcome, s
   assert.ok(failure !== undefined, `was taken; expected ${reason} ${fields.join(", ")}`);
   const named = below ? failure.violations.map((field) => field.slice(0, fields[0]?.length)) : failure.violations;
   checkFailure(surface, { ...failure, violations: [...new Set(named)].toSorted() }, reason, fields.toSorted());
+}
+
+/**
+ * Sends all variants of a method's request: each has its outcome, a good request is served after each that was refused, and there are as
+ * many tasks more as sends were taken.
+ */
+export async function attack<Surfaced extends JsonSurface | BinarySurface>(
+  bed: HostileBed,
+  surface: Surfaced,
+  method: DescMethod,
+  variants: readonly Variant<Parameters<Surfaced["send"]>[1]>[],
+): Promise<void> {
+  const tasks = await bed.tasks();
+  let begun = 0;
+  for (const { name, request, outcome } of variants) {
+    try {
+      assertOutcome(await surface.send(method, request as never), outcome, surface);
+      if (outcome !== "ok") await assertServes(surface);
+      else if (method.name.startsWith("Send")) begun += 1;
+    } catch (error) {
+      throw new Error(`${surface.name}: ${name}: ${(error as Error).message}`, { cause: error });
+    }
+  }
+  assert.equal((await bed.tasks()) - tasks, begun, `${surface.name}: as many tasks as sends that were taken`);
 }
 
 const LIST = A2AService.methods.find(({ name }) => name === "ListTasks") as DescMethod;

@@ -1,7 +1,6 @@
 /** Requests in binary that are good but for one field. */
 import { type DescField, type DescMessage, type DescMethod, fromJson, ScalarType, toBinary } from "@bufbuild/protobuf";
-import { accepted, goodOutcome, hollowOutcome, type Outcome, outcomeOf, withoutField } from "./expectations.ts";
-import type { Variant } from "./json-variants.ts";
+import { accepted, goodOutcome, hollowOutcome, type Outcome, outcomeOf, type Variant, withoutField } from "./expectations.ts";
 import { type FieldPath, goodRequestAround, goodValue, isPlain, jsonPath, type Targets } from "./request-fields.ts";
 import { LONG, PLAIN } from "./texts.ts";
 import { messageWith, record, sized, tag, varint } from "./wire.ts";

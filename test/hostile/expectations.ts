@@ -8,6 +8,13 @@ export type Outcome =
   | "ok"
   | { readonly reason: string; readonly fields: readonly string[]; /** Whether fields may lie below. */ readonly below?: boolean };
 
+/** One request and what it must lead to. */
+export interface Variant<Request> {
+  readonly name: string;
+  readonly request: Request;
+  readonly outcome: Outcome;
+}
+
 const invalid = (...fields: readonly string[]): Outcome => ({ reason: "INVALID_ARGUMENT", fields });
 
 /** What a good request of a method leads to, where that is an error: the task that it names has ended. */

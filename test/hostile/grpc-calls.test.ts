@@ -79,7 +79,7 @@ suite("a gRPC call that is no call", () => {
     `/${"x".repeat(5000)}`,
     `${SERVICE}/ListTasks?a=b`,
   ]) {
-    test(`R-283 is UNIMPLEMENTED where there is no such method: ${path.slice(0, 40)}`, async () =>
+    test(`is UNIMPLEMENTED where there is no such method: ${path.slice(0, 40)}`, async () =>
       assert.equal(failureOf(await call({ path, chunks: [GOOD] }))?.code, UNIMPLEMENTED));
   }
 

@@ -109,7 +109,7 @@ suite("a body that is not what it should be", () => {
   }
 
   for (const body of ["[]", '"x"', "1", "true", "[{}]"]) {
-    test(`R-289 is refused as a whole where it is no object: ${body}`, async () => {
+    test(`is refused as a whole where it is no object: ${body}`, async () => {
       const failure = await post("rest", body);
       assert.ok(failure);
       checkFailure({ binding: "rest" }, failure, "INVALID_ARGUMENT", [""]);

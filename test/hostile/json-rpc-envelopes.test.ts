@@ -130,7 +130,7 @@ suite("a JSON-RPC envelope", () => {
     ["a response", '{"jsonrpc":"2.0","id":1,"result":{}}', 1],
     ["an error", '{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}}', 1],
   ] as const) {
-    test(`C-30 that is wrong is no request: ${name}`, () => refused(body, "INVALID_REQUEST", id));
+    test(`that is wrong is no request: ${name}`, () => refused(body, "INVALID_REQUEST", id));
   }
 
   test("in a batch hurts none of the others", async () => {

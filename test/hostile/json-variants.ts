@@ -1,16 +1,9 @@
 /** Requests in JSON that are good but for one field. */
 import type { DescField, DescMethod, JsonValue } from "@bufbuild/protobuf";
-import { goodOutcome, type Outcome, outcomeOf, withoutField } from "./expectations.ts";
+import { goodOutcome, type Outcome, outcomeOf, type Variant, withoutField } from "./expectations.ts";
 import { type FieldPath, goodRequestAround, goodValue, itemOf, jsonPath, type Targets } from "./request-fields.ts";
 import { type JsonRequest, type JsonSurface, objectText, type Pair, type Placement } from "./surface.ts";
 import { bodyTexts, parameterTexts } from "./texts.ts";
-
-/** One request and what it must lead to. */
-export interface Variant<Request> {
-  readonly name: string;
-  readonly request: Request;
-  readonly outcome: Outcome;
-}
 
 /** All variants of one field, as a surface places it. */
 export function jsonVariants(surface: JsonSurface, method: DescMethod, path: FieldPath, targets: Targets): Variant<JsonRequest>[] {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import type { JsonObject } from "@bufbuild/protobuf";
 import * as fc from "fast-check";
-import { everywhere, failureOf, send, sharedBed, startTask, type ScenarioBed } from "../bindings/bed.ts";
+import { everywhere, failureOf, send, sharedBed, startTask } from "../bindings/bed.ts";
 import type { Caller, CallOptions } from "../bindings/callers/caller.ts";
 import { checkFailure, type PlainFailure } from "../bindings/failures.ts";
 
@@ -63,7 +63,7 @@ suite("a page token", () => {
     return { contextId, token: nextPageToken as string };
   };
 
-  everywhere("R-052 that was changed in any way is bad input, and the list goes on with the right one", bed, async (caller) => {
+  everywhere("that was changed in any way is bad input, and the list goes on with the right one", bed, async (caller) => {
     const { contextId, token } = await paged(caller);
     const request = { tenant: "one", contextId, pageSize: 1 };
     const failures = [];
@@ -91,27 +91,22 @@ suite("a page token", () => {
     return failures;
   });
 
-  everywhere(
-    "R-102 of another task's webhooks, or of tasks, is none of a list of webhooks",
-    bed,
-    async (caller: Caller, _: ScenarioBed) => {
-      const { contextId, token } = await paged(caller);
-      const tasks = (await list(caller, { tenant: "one", contextId }))["tasks"] as unknown as { id: string }[];
-      const [first = "", second = ""] = tasks.map(({ id }) => id);
-      for (const taskId of [first, second])
-        for (const id of ["1", "2"])
-          await caller.unary("CreateTaskPushNotificationConfig", { tenant: "one", taskId, id, url: URL }, as("a"));
-      const configs = (request: JsonObject): Promise<JsonObject> =>
-        caller.unary("ListTaskPushNotificationConfigs", { tenant: "one", ...request }, as("a")).then(({ message }) => message);
-      const own = (await configs({ taskId: first, pageSize: 1 }))["nextPageToken"] as string;
-      assert.equal((await configs({ taskId: first, pageToken: own }))["nextPageToken"], undefined);
-      const failures = [await refused(configs({ taskId: second, pageToken: own }), caller)];
-      failures.push(await refused(configs({ taskId: first, pageToken: token }), caller));
-      for (const pageToken of mangled(own)) failures.push(await refused(configs({ taskId: first, pageToken }), caller));
-      failures.push(await refused(list(caller, { tenant: "one", contextId, pageToken: own }), caller));
-      return failures;
-    },
-  );
+  everywhere("of another task's webhooks, or of tasks, is none of a list of webhooks", bed, async (caller) => {
+    const { contextId, token } = await paged(caller);
+    const tasks = (await list(caller, { tenant: "one", contextId }))["tasks"] as unknown as { id: string }[];
+    const [first = "", second = ""] = tasks.map(({ id }) => id);
+    for (const taskId of [first, second])
+      for (const id of ["1", "2"]) await caller.unary("CreateTaskPushNotificationConfig", { tenant: "one", taskId, id, url: URL }, as("a"));
+    const configs = (request: JsonObject): Promise<JsonObject> =>
+      caller.unary("ListTaskPushNotificationConfigs", { tenant: "one", ...request }, as("a")).then(({ message }) => message);
+    const own = (await configs({ taskId: first, pageSize: 1 }))["nextPageToken"] as string;
+    assert.equal((await configs({ taskId: first, pageToken: own }))["nextPageToken"], undefined);
+    const failures = [await refused(configs({ taskId: second, pageToken: own }), caller)];
+    failures.push(await refused(configs({ taskId: first, pageToken: token }), caller));
+    for (const pageToken of mangled(own)) failures.push(await refused(configs({ taskId: first, pageToken }), caller));
+    failures.push(await refused(list(caller, { tenant: "one", contextId, pageToken: own }), caller));
+    return failures;
+  });
 
   test("that is any text at all is bad input", async () => {
     const { grpc } = bed();

@@ -83,13 +83,13 @@ suite("a path of HTTP+JSON", () => {
     "/lf.a2a.v1.A2AServiceX/SendMessage",
   ];
   for (const target of nowhere) {
-    test(`R-299 is none, and no file, no redirect and no page: ${target.slice(0, 40)}`, async () => {
+    test(`is none, and no file, no redirect and no page: ${target.slice(0, 40)}`, async () => {
       for (const verb of ["GET", "POST", "DELETE"]) await refused(verb, target, "PATH_NOT_FOUND");
     });
   }
 
   for (const escape of ["%", "%4", "%zz", "%u0041", "%C3", "%FF", "%C0%AF", "%E0%80%AF", "%ED%A0%80", "%F4%90%80%80", "a%", "%25%"]) {
-    test(`R-295 names the field whose escapes are no UTF-8: ${escape}`, async () => {
+    test(`names the field whose escapes are no UTF-8: ${escape}`, async () => {
       await refused("GET", `/tasks/${escape}`, "INVALID_ARGUMENT", ["id"]);
       await refused("POST", `/tasks/${escape}:cancel`, "INVALID_ARGUMENT", ["id"]);
       await refused("GET", `/tasks/${escape}/pushNotificationConfigs`, "INVALID_ARGUMENT", ["taskId"]);
@@ -131,7 +131,7 @@ suite("a path of HTTP+JSON", () => {
     await refused("GET", "/tasks/:cancel", "TASK_NOT_FOUND");
   });
 
-  test("R-294 takes thousands of parameters, and none that leads into a message", async () => {
+  test("takes thousands of parameters, and none that leads into a message", async () => {
     const many = Array.from({ length: 1500 }, (_, at) => `p${at}=`).join("&");
     const reply = await bed().rest.http.fetch({
       method: "GET",

@@ -70,7 +70,7 @@ suite("a position that is forged", { timeout: 120_000 }, () => {
     failures.push(checkFailure(caller, await failureOf(caller.unary("SendMessage", send("return"), after(unknown))), "TASK_NOT_FOUND"));
     failures.push(checkFailure(caller, await failureOf(subscribe(caller, "nothing", "nothing/1.0a0b0c0d")), "TASK_NOT_FOUND"));
     assert.equal((await collect(subscribe(caller, id, position))).end, "clean");
-    return failures.map(({ reason, violations }) => [reason, ...violations]);
+    return failures.map(({ reason, violations }) => [reason, violations]);
   });
 
   everywhere("P-3 of a place that no log has is answered with the task, and what comes after it", bed, async (caller) => {

@@ -53,6 +53,11 @@ export function assertMembers(json: unknown, members: readonly string[]): assert
   assert.deepEqual(Object.keys(json), members);
 }
 
+/** Bytes of a body as text on one line: what is in them is data, and no text of it is a line of the reply. */
+export function onOneLine(latin1: string): string {
+  return latin1.replace(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
 /** What no reply may hold: places in code, stacks, names of parts, and values that were never meant for text. */
 const INTERNALS = [
   /\/src\/|\/test\/|\/work\/|node_modules|node:internal/,

@@ -5,7 +5,7 @@ import { createRegistry, type DescMethod, fromBinary, type JsonObject, toJson } 
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "../../../gen/google/rpc/error_details_pb.ts";
 import { StatusSchema } from "../../../gen/google/rpc/status_pb.ts";
 import { type Failure, readDetails } from "../../bindings/callers/caller.ts";
-import type { Answer, BinarySurface } from "../surface.ts";
+import { type Answer, type BinarySurface, onOneLine } from "../surface.ts";
 
 const DETAILS = createRegistry(ErrorInfoSchema, BadRequestSchema, RetryInfoSchema);
 
@@ -77,11 +77,7 @@ export function pathOf(method: DescMethod): string {
 /** Everything of a reply as text, details decoded. What is data stands on one line: only blocks have lines that a text could bring in. */
 export function receivedOf({ headers, trailers, body }: GrpcReply): string {
   const lines = [headers, trailers].flatMap((block) => Object.entries(block).map(([name, value]) => `${name}: ${String(value)}`));
-  return [...lines, oneLine(JSON.stringify(statusOf(trailers) ?? null)), oneLine(body.toString("latin1"))].join("\n");
-}
-
-function oneLine(text: string): string {
-  return text.replace(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return [...lines, onOneLine(JSON.stringify(statusOf(trailers) ?? null)), onOneLine(body.toString("latin1"))].join("\n");
 }
 
 /** The failure that the trailers tell; undefined for OK. */
