@@ -7,7 +7,7 @@ import { INJECTED } from "./surface.ts";
  * What a text is to its field: `bad`, of the wrong type or form; `unset`, the same as leaving the field out; `plain`, a string like any other
  * that means nothing here; `long`, such a string beyond all bounds; `hollow`, a message without members; `good`; or a number.
  */
-export type Verdict = "bad" | "unset" | "plain" | "long" | "hollow" | "good" | number;
+type Verdict = "bad" | "unset" | "plain" | "long" | "hollow" | "good" | number;
 
 /** A text and its verdict. */
 export interface Text {

@@ -70,7 +70,7 @@ export function framed(message: Uint8Array, flag = 0, length: number = message.l
 }
 
 /** The path of a method. */
-export function pathOf(method: DescMethod): string {
+function pathOf(method: DescMethod): string {
   return `/${method.parent.typeName}/${method.name}`;
 }
 
