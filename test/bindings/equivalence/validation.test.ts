@@ -192,9 +192,14 @@ suite("what only gRPC can send", () => {
   });
 
   test("bytes that are no message are bad input", async () => {
-    for (const request of [Uint8Array.of(255), Uint8Array.of(10, 200), Buffer.from("{}")]) {
+    for (const [request, field] of [
+      [Uint8Array.of(255), ""],
+      // The tenant, longer than what there is of it.
+      [Uint8Array.of(10, 200), "tenant"],
+      [Buffer.from("{}"), ""],
+    ] as const) {
       const { failure } = await errorOf(bed().grpc.unaryBytes("SendMessage", request));
-      checkFailure(bed().grpc, failure, "INVALID_ARGUMENT");
+      checkFailure(bed().grpc, failure, "INVALID_ARGUMENT", [field]);
     }
   });
 
@@ -202,7 +207,7 @@ suite("what only gRPC can send", () => {
     // message.messageId = one byte that begins no character
     const request = Uint8Array.of(18, 3, 10, 1, 0xff);
     const { failure } = await errorOf(bed().grpc.unaryBytes("SendMessage", request));
-    checkFailure(bed().grpc, failure, "INVALID_ARGUMENT");
+    checkFailure(bed().grpc, failure, "INVALID_ARGUMENT", ["message.messageId"]);
   });
 
   test("a time out of all bounds is bad input", async () => {
