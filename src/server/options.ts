@@ -30,11 +30,28 @@ const redisSchema = z.strictObject({
   tlsKey: z.string().optional().describe("PEM file of its key. Default: none."),
 });
 
+/** Pages of other origins that may call; browsers ask. */
+const corsSchema = z.strictObject({
+  origins: z
+    .array(
+      z
+        .string()
+        .refine((text) => URL.canParse(text) && new URL(text).origin === text, "is an exact origin, such as https://app.example.com"),
+    )
+    .default([])
+    .describe("Origins whose pages may call from a browser. Default: none, CORS is off."),
+  maxAgeSeconds: z
+    .int()
+    .min(0)
+    .default(7200)
+    .describe("How long browsers may keep the answer to a preflight request; Chromium keeps it 7200 at most."),
+});
+
 /** The one schema: files, environment, flags and the API are all judged by it. */
 export const optionsSchema = z.strictObject({
   host: z.string().default("127.0.0.1").describe("Address to listen on."),
   grpcPort: port.default(50_051).describe("Port of gRPC; 0 picks one."),
-  httpPort: port.default(8080).describe("Port of HTTP+JSON, JSON-RPC and the card; 0 picks one."),
+  httpPort: port.default(8080).describe("Port of all that is HTTP: HTTP+JSON, JSON-RPC, Connect, gRPC-Web, the card; 0 picks one."),
   opsPort: port.default(9464).describe("Port of health and readiness; 0 picks one."),
   publicGrpcUrl: z.string().optional().describe("host:port that the card names for gRPC. Default: the listening address."),
   publicHttpUrl: z.url().optional().describe("URL that the card names for HTTP. Default: the listening address."),
@@ -62,6 +79,7 @@ export const optionsSchema = z.strictObject({
     .optional()
     .describe("Tenants that calls may name. Default: none."),
   assumeVersion: z.literal("1.0").optional().describe("Version of calls that name none. Default: none, they are refused."),
+  errorCodes: z.enum(["1.0.1", "1.0.0"]).default("1.0.1").describe("Whose error codes are used, where A2A 1.0.0 and 1.0.1 differ."),
   dedupe: z
     .strictObject({
       mode: z.enum(["window", "running", "off"]).default("window").describe("How repeated sends are joined: window, running or off."),
@@ -78,6 +96,7 @@ export const optionsSchema = z.strictObject({
     .prefault({})
     .describe("Webhooks."),
   closeOnInputRequired: z.enum(["send", "all", "none"]).default("send").describe("Streams that end at INPUT_REQUIRED."),
+  cors: corsSchema.prefault({}).describe("Calls from browsers."),
   jsonContentType: z
     .enum(["application/a2a+json", "application/json"])
     .default("application/a2a+json")

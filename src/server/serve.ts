@@ -4,6 +4,7 @@ import { type Server as GrpcServer, ServerCredentials } from "@grpc/grpc-js";
 import { Health as HealthService } from "../../gen/health/v1/health_pb.ts";
 import { A2AService, type AgentCard } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { cardHandler } from "../bindings/card.ts";
+import { corsHandler } from "../bindings/cors.ts";
 import { connectHandler } from "../bindings/connect/handler.ts";
 import { Health } from "../bindings/grpc/health.ts";
 import { Reflection } from "../bindings/grpc/reflection.ts";
@@ -126,7 +127,12 @@ export class RunningServer implements AsyncDisposable {
     const worker = this.#worker;
     const service = new A2AServiceImpl({ agent, card: this.card, storage, snapshots, worker, options, streams, waits });
     const authenticate = parts.authenticate ?? (options.tokens === undefined ? anonymous : bearerTokens(options.tokens));
-    const guarded = guard(A2AService, service, { authenticate, card: this.card, assumeVersion: options.assumeVersion });
+    const guarded = guard(A2AService, service, {
+      authenticate,
+      card: this.card,
+      assumeVersion: options.assumeVersion,
+      errorCodes: options.errorCodes,
+    });
     const slow = {
       ...options,
       maxQueuedBytes: MAX_QUEUED_BYTES,
@@ -143,7 +149,8 @@ export class RunningServer implements AsyncDisposable {
     const rest = { ...options, eventStreams, tenantRoutes: options.tenants !== undefined };
     const card = cardHandler(() => this.card, CARD_MAX_AGE_SECONDS);
     const openApi = openApiHandler(A2AService, () => this.card, { ...rest, maxAgeSeconds: CARD_MAX_AGE_SECONDS });
-    const handlers = [card, openApi, connectHandler(guarded, options), jsonRpcHandler(guarded, rpc), restHandler(guarded, rest)];
+    const cors = options.cors.origins.length === 0 ? [] : [corsHandler(options.cors)];
+    const handlers = [...cors, card, openApi, connectHandler(guarded, options), jsonRpcHandler(guarded, rpc), restHandler(guarded, rest)];
     const onBroken = (error: unknown): void => log.error({ error }, "an HTTP handler broke");
     this.#http = new HttpPort(listener(handlers, slow, onBroken), options);
     this.#ops = opsServer(slow, ready, log);
