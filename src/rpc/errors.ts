@@ -70,6 +70,16 @@ const TABLE: Readonly<Record<Reason, Row>> = {
   INTERNAL: call(Code.Internal, 500, -32603),
 };
 
+/** Where A2A 1.0.0 had other codes (C-06). */
+const OLDER: Partial<Record<Reason, Pick<Row, "code" | "http">>> = {
+  TASK_NOT_CANCELABLE: { code: Code.FailedPrecondition, http: 409 },
+  PUSH_NOTIFICATION_NOT_SUPPORTED: { code: Code.Unimplemented, http: 400 },
+  UNSUPPORTED_OPERATION: { code: Code.Unimplemented, http: 400 },
+  CONTENT_TYPE_NOT_SUPPORTED: { code: Code.InvalidArgument, http: 415 },
+  INVALID_AGENT_RESPONSE: { code: Code.Internal, http: 502 },
+  VERSION_NOT_SUPPORTED: { code: Code.Unimplemented, http: 400 },
+};
+
 /** The table's reasons, each with its code as gRPC spells it and its HTTP status, for documents. */
 export function errorReasons(): { readonly reason: Reason; readonly status: string; readonly http: number }[] {
   return Object.entries(TABLE).map(([reason, { code, http }]) => ({ reason: reason as Reason, status: statusName(code), http }));
@@ -101,6 +111,8 @@ const MAX_DETAIL_BYTES = 4096;
 const MAX_TEXT_BYTES = 512;
 
 const reasons = new WeakMap<ConnectError, Reason>();
+/** Rows of errors that do not have the table's. */
+const older = new WeakMap<ConnectError, Row>();
 const retries = new WeakMap<ConnectError, number>();
 
 /** Tells of errors that callers only see as INTERNAL: subscribe to log them. */
@@ -132,6 +144,21 @@ export function connectError(reason: Reason, message: string, extras: ErrorFacts
   if (extras.retryAfterMs !== undefined) retries.set(result, extras.retryAfterMs);
   return result;
 }
+
+/** The same error with the codes of A2A 1.0.0, where they were others. */
+export function withOlderCodes(thrown: unknown): ConnectError {
+  const error = toConnectError(thrown);
+  const reason = reasons.get(error);
+  const codes = reason && OLDER[reason];
+  if (reason === undefined || codes === undefined) return error;
+  const { rawMessage, metadata, details, cause } = error;
+  const result = new ConnectError(rawMessage, codes.code, metadata, details as OutgoingDetail[], cause);
+  reasons.set(result, reason);
+  older.set(result, { ...TABLE[reason], ...codes });
+  return result;
+}
+
+type OutgoingDetail = Extract<ConnectError["details"][number], { desc: DescMessage }>;
 
 /** What {@link connectError} takes besides the reason and the message. */
 export interface ErrorFacts {
@@ -185,7 +212,7 @@ export interface WireError {
 export function wireError(thrown: unknown): WireError {
   const error = toConnectError(thrown);
   const reason = reasons.get(error) ?? BY_CODE.get(error.code) ?? "INTERNAL";
-  const row = TABLE[reason];
+  const row = older.get(error) ?? TABLE[reason];
   const details: Any[] = [];
   for (const detail of error.details) {
     if ("desc" in detail) details.push(anyPack(detail.desc, create(detail.desc, detail.value)));

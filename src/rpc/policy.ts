@@ -5,7 +5,7 @@ import type { AgentCard } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { Authenticate } from "./auth/authenticate.ts";
 import { checkBinaryInput } from "./binary-input.ts";
 import { extensionsKey, principalKey } from "./call-facts.ts";
-import { connectError } from "./errors.ts";
+import { connectError, withOlderCodes } from "./errors.ts";
 import { activeExtensions, EXTENSIONS_HEADER, requestedExtensions } from "./extensions.ts";
 import { lazyStream } from "./lazy-stream.ts";
 import { applyTenant } from "./tenant.ts";
@@ -15,6 +15,8 @@ import { checkVersion } from "./version.ts";
 export interface PolicyOptions {
   readonly authenticate: Authenticate;
   readonly card: AgentCard;
+  /** Whose error codes are used: those of A2A 1.0.1, or of 1.0.0 (C-06). */
+  readonly errorCodes: "1.0.1" | "1.0.0";
   /** Version assumed where a call names none. Default: none, so that such a call is refused (C-11). */
   readonly assumeVersion: string | undefined;
 }
@@ -64,7 +66,35 @@ export function guard<S extends DescService>(desc: S, impl: ServiceImpl<S>, opti
   };
   const methods = impl as Record<string, Method>;
   const guarded = Object.fromEntries(desc.methods.map((method) => [method.localName, guardMethod(method, methods, before)]));
-  return { desc, impl: guarded as ServiceImpl<S>, admit, agree };
+  if (options.errorCodes === "1.0.1") return { desc, impl: guarded as ServiceImpl<S>, admit, agree };
+  const recoded = Object.fromEntries(desc.methods.map((method) => [method.localName, recode(method, guarded)]));
+  return { desc, impl: recoded as ServiceImpl<S>, admit, agree: (context) => withCodes(() => agree(context)) };
+}
+
+/** A method whose errors have the older codes. */
+function recode(method: DescMethod, methods: Record<string, Method>): Method {
+  const call: Method = (request, context) => methods[method.localName]?.(request, context);
+  if (method.methodKind !== "server_streaming") return (request, context) => (call(request, context) as Promise<unknown>).catch(throwOlder);
+  return (request, context) =>
+    lazyStream(async () => {
+      const frames = (call(request, context) as AsyncIterable<unknown>)[Symbol.asyncIterator]() as AsyncIterator<unknown, undefined>;
+      return {
+        next: () => frames.next().catch(throwOlder),
+        return: () => frames.return?.() ?? Promise.resolve({ done: true, value: undefined }),
+      };
+    });
+}
+
+function withCodes(step: () => void): void {
+  try {
+    step();
+  } catch (error) {
+    throwOlder(error);
+  }
+}
+
+function throwOlder(error: unknown): never {
+  throw withOlderCodes(error);
 }
 
 function guardMethod(method: DescMethod, methods: Record<string, Method>, before: (context: HandlerContext) => Promise<void>): Method {
