@@ -13,7 +13,6 @@ import {
   type ScenarioBed,
   send,
   sharedBed,
-  startTask,
   stateOf,
   taskOf,
 } from "../bed.ts";

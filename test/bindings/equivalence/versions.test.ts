@@ -21,7 +21,7 @@ const OPERATIONS: Readonly<Record<string, readonly [request: () => JsonObject, r
   GetExtendedAgentCard: [() => ({}), "UNSUPPORTED_OPERATION"],
 };
 const SUPPORTED = ["1.0", "1.0.7"];
-const REFUSED = [undefined, "", "0.3", "1", "2.0", "99.0", "1.1", "1.0.x", "v1.0", "one", "1.0, 1.0"];
+const REFUSED = [undefined, "", "0.3", "1", "2.0", "99.0", "1.1", "1.0.x", "v1.0", "one", "1.0, 1.0", ["1.0", "0.3"]];
 
 /** The reason a call fails with; undefined where it succeeds. */
 async function outcome(caller: Caller, name: string, options: CallOptions): Promise<Failure | undefined> {
@@ -60,7 +60,7 @@ suite("A2A-Version", () => {
         const failures = [];
         for (const version of REFUSED) {
           const failure = await outcome(caller, name, { headers: { "a2a-version": version } });
-          assert.ok(failure !== undefined, `${version} was taken`);
+          assert.ok(failure !== undefined, `${JSON.stringify(version)} was taken`);
           failures.push(checkFailure(caller, failure, "VERSION_NOT_SUPPORTED"));
           assert.equal(failure.metadata["supportedVersions"], "1.0");
           assert.match(failure.message, /A2A-Version: 1\.0/);
