@@ -2,7 +2,6 @@
 import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
 import { Code, ConnectError, type StreamResponse, type Transport, type UnaryResponse } from "@connectrpc/connect";
 import { CallScope, transportClosed } from "./call-scope.ts";
-import type { Incoming } from "./incoming.ts";
 import type { PlainHeaders } from "./plain-headers.ts";
 import { requestHeaders } from "./request-headers.ts";
 import type { ClosableTransport, TransportOptions } from "./transport.ts";
@@ -29,9 +28,17 @@ export interface UnaryReply extends Reply {
   readonly message: Message;
 }
 
+/** The frames of a stream. */
+export interface Frames extends AsyncIterableIterator<Message, undefined> {
+  /** Resolves when nothing more comes, or nobody reads any more. */
+  readonly ended: Promise<void>;
+  /** The call is to be given up: whoever reads gets the error. */
+  abort(error: ConnectError): void;
+}
+
 /** The reply of a stream. */
 export interface StreamReply extends Reply {
-  readonly frames: Incoming<unknown, Message>;
+  readonly frames: Frames;
 }
 
 /** One way to carry calls. Both reject with a ConnectError. */
@@ -68,9 +75,12 @@ export function transportOver(wire: Wire, options: Pick<TransportOptions, "heade
       const request = create(method.input, await only(method, input));
       const call = { method, request, headers: await headersOf(header), deadline: scope.deadline, signal: scope.signal };
       const { frames, ...reply } = await wire.stream(call);
-      const leave = (): void => frames.abort(scope.failure(undefined));
-      if (scope.signal.aborted) leave();
-      scope.signal.addEventListener("abort", leave);
+      const giveUp = (): void => {
+        frames.abort(scope.failure(undefined));
+        scope[Symbol.dispose]();
+      };
+      if (scope.signal.aborted) giveUp();
+      scope.signal.addEventListener("abort", giveUp);
       void frames.ended.then(() => scope[Symbol.dispose]());
       return { stream: true, service: method.parent, method, ...reply, message: frames } as unknown as StreamResponse;
     } catch (error) {

@@ -65,6 +65,11 @@ export function parseJsonInput<Desc extends DescMessage>(
   }
 }
 
+/** The JSON of a message as protobuf's decoder takes it: without the nulls that mean unset, and with times that are not too fine. */
+export function withoutNulls(desc: DescMessage, json: JsonValue): JsonValue {
+  return new InputWalk(MAX_MESSAGE_DEPTH).message(desc, json, "", 1);
+}
+
 /** The INVALID_ARGUMENT error for bad fields (R-237, C-30); its message is the first violation and the number of the others. */
 export function invalidFields(violations: readonly Violation[], cause?: unknown): ConnectError {
   const { field, description } = violations[0] ?? { field: "", description: "is not valid" };

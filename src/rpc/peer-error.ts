@@ -4,7 +4,7 @@ import { type Any, anyUnpack } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { BadRequestSchema, type ErrorInfo, ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import type { Violation } from "../core/errors.ts";
-import { DETAIL_SCHEMAS, knownReason } from "./errors.ts";
+import { A2A_DOMAIN, DETAIL_SCHEMAS, knownReason } from "./errors.ts";
 
 /** What was read of an error, in whatever form it came. */
 export interface PeerError {
@@ -28,7 +28,9 @@ export function peerError({ message, code, details, reason, facts = {}, violatio
   const given = details.find(({ desc }) => desc.typeName === ErrorInfoSchema.typeName)?.value as ErrorInfo | undefined;
   const meant = given === undefined && reason !== undefined ? knownReason(reason) : undefined;
   if (meant !== undefined) {
-    const info = create(ErrorInfoSchema, { reason: reason as string, domain: meant.domain, metadata: facts });
+    // Only A2A's own reasons mean the same everywhere.
+    const domain = meant.domain === A2A_DOMAIN ? A2A_DOMAIN : "";
+    const info = create(ErrorInfoSchema, { reason: reason as string, domain, metadata: facts });
     all.push({ desc: ErrorInfoSchema, value: info });
   }
   if (violations.length > 0) {

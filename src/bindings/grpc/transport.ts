@@ -126,7 +126,7 @@ class GrpcWire implements Wire {
       call.cancel();
     });
     await begun.promise;
-    return { header, trailer, frames: frames as Incoming<unknown, Message> };
+    return { header, trailer, frames };
   }
 
   close(): void {

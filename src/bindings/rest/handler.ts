@@ -10,7 +10,7 @@ import { sendStatus, statusJson } from "../http.ts";
 import { type Exchange, headersOf, type HttpHandler, isJson, mediaTypeOf, readBody, sendJson, watchPeer } from "../http-exchange.ts";
 import { requireJson } from "../json-body.ts";
 import type { EventStreams } from "../sse.ts";
-import { buildRoutes, type HttpBinding, type RouteMatch, type Routes } from "./routes.ts";
+import { buildRoutes, type HttpBinding, type RouteMatch, type Routes, withPostTwins } from "./routes.ts";
 import { encodeResponse, transcode } from "./transcoder.ts";
 
 /** How the binding is served. */
@@ -41,12 +41,12 @@ export function restRoutes(service: DescService, options: Pick<RestOptions, "res
   });
 }
 
-/** The declared bindings, without tenant twins where those are off, and with a POST twin for each stream that is read with GET (C-01). */
+/** The declared bindings, without tenant twins where those are off, and with POST twins. */
 function served(method: DescMethod, declared: readonly HttpBinding[], tenantRoutes: boolean): readonly HttpBinding[] {
-  const kept = declared.filter(({ template }) => tenantRoutes || !template.startsWith("/{"));
-  if (method.methodKind !== "server_streaming") return kept;
-  const reads = kept.filter((one) => one.method === "GET");
-  return [...kept, ...reads.map(({ template, responseBody }) => ({ method: "POST", template, body: "*", responseBody }))];
+  return withPostTwins(
+    method,
+    declared.filter(({ template }) => tenantRoutes || !template.startsWith("/{")),
+  );
 }
 
 class RestBinding {

@@ -76,6 +76,13 @@ export function buildRoutes(service: DescService, options: RouteOptions = {}): R
   return { all, match: (httpMethod, rawPath) => toResult(trie.find(httpMethod, rawPath)) };
 }
 
+/** The bindings of a method, and for a stream that is read with GET the same with POST (C-01). */
+export function withPostTwins({ methodKind }: DescMethod, bindings: readonly HttpBinding[]): readonly HttpBinding[] {
+  if (methodKind !== "server_streaming") return bindings;
+  const reads = bindings.filter(({ method }) => method === "GET");
+  return [...bindings, ...reads.map(({ template, responseBody }) => ({ method: "POST", template, body: "*", responseBody }))];
+}
+
 function toResult(found: TrieMatch<Route> | readonly string[]): MatchResult {
   if ("value" in found) {
     const { value: route, segments } = found;
