@@ -29,17 +29,17 @@ export interface Said {
   readonly metadata: JsonObject;
 }
 
-/** The wires of one round trip: who sends, and who else reads. */
+/** The wires of one round trip: who sends, and who reads. */
 export interface Wires {
   readonly caller: Caller;
-  readonly callers: readonly Caller[];
+  readonly readers: readonly Caller[];
 }
 
 /**
- * Sends a message and its follow-up, follows both, then reads the task with every caller: whatever the server says of them holds exactly
+ * Sends a message and its follow-up, follows both, then reads the task with every reader: whatever the server says of them holds exactly
  * what was said. Answers how many copies were seen.
  */
-export async function roundTrip({ caller, callers }: Wires, said: Said): Promise<number> {
+export async function roundTrip({ caller, readers }: Wires, said: Said): Promise<number> {
   const { metadata } = said;
   const contextId = crypto.randomUUID();
   const words = { parts: [...said.parts], metadata };
@@ -59,12 +59,12 @@ export async function roundTrip({ caller, callers }: Wires, said: Said): Promise
   const echoed = about.filter(({ status }) => status === undefined || "message" in (status as JsonObject));
   for (const event of echoed) assert.deepEqual(event["metadata"], metadata);
   const tasks = [reply];
-  for (const reader of callers) {
+  for (const reader of readers) {
     tasks.push((await reader.unary("GetTask", { id })).message as typeof reply);
     const { message: page } = await reader.unary("ListTasks", { contextId, includeArtifacts: true });
     tasks.push(...(page["tasks"] as (typeof reply)[]));
   }
-  assert.equal(tasks.length, 1 + 2 * callers.length);
+  assert.equal(tasks.length, 1 + 2 * readers.length);
   for (const task of tasks) assert.deepEqual(task, reply);
   const copies = [...frames, reply].flatMap(copiesIn);
   for (const copy of copies) assert.deepEqual([copy["parts"], copy["metadata"]], [said.parts, metadata]);

@@ -4,6 +4,8 @@ import { connect } from "node:net";
 import { suite, test } from "node:test";
 import { fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import { SendMessageRequestSchema, type Task } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
+import { resolveOptions } from "../../../src/server/options.ts";
+import { MemoryStorage } from "../../../src/storage/memory/memory-storage.ts";
 import { brief, collect, everywhere, failureOf, type ScenarioBed, send, sharedBed, stateOf, taskOf } from "../bed.ts";
 import type { Caller } from "../callers/caller.ts";
 import { checkFailure } from "../failures.ts";
@@ -34,7 +36,8 @@ for (const [name, given] of [
   ["a small limit", 20_000],
 ] as const) {
   suite(`a request: ${name}`, () => {
-    const bed = sharedBed(given === undefined ? {} : { maxMessageBytes: given });
+    // The limit is the bindings': one deployment is enough for requests of this size.
+    const bed = sharedBed(given === undefined ? { storage: new MemoryStorage(resolveOptions({})) } : { maxMessageBytes: given });
     const limit = given ?? 16 * MiB;
 
     everywhere("R-370 PR-03 is taken at the limit", bed, async (caller) => {
@@ -64,6 +67,19 @@ for (const [name, given] of [
     });
   });
 }
+
+suite("a request of another kind than a send", () => {
+  const bed = sharedBed({ maxMessageBytes: 1000 });
+
+  everywhere("R-370 is refused beyond the limit too, and changes nothing", bed, async (caller) => {
+    const { id } = taskOf(await caller.unary("SendMessage", send("input")));
+    const failure = await failureOf(caller.unary("CancelTask", { id, metadata: { pad: "x".repeat(2000) } }));
+    if (caller.binding === "grpc") assert.equal(failure.code, 8);
+    else checkFailure(caller, failure, "MESSAGE_TOO_LARGE");
+    assert.equal(stateOf((await caller.unary("GetTask", { id })).message), "TASK_STATE_INPUT_REQUIRED");
+    return undefined;
+  });
+});
 
 suite("a body that does not say how long it is", () => {
   const bed = sharedBed({ maxMessageBytes: 1000 });

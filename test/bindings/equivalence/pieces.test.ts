@@ -36,7 +36,7 @@ suite("a wire that carries one byte at a time", { timeout: 120_000 }, () => {
     for (const caller of Object.values(callers)) closing.defer(() => caller.close());
     for (const [name, caller] of Object.entries(callers)) {
       await t.test(name, async () => {
-        assert.equal(await roundTrip({ caller, callers: [caller] }, said), 18);
+        assert.equal(await roundTrip({ caller, readers: [caller] }, said), 18);
       });
     }
   });

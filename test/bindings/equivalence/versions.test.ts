@@ -1,53 +1,49 @@
 import assert from "node:assert/strict";
 import { suite } from "node:test";
-import type { JsonObject } from "@bufbuild/protobuf";
-import { A2AService } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
-import { everywhere, failureOf, send, sharedBed } from "../bed.ts";
-import type { Caller, CallOptions, Failure } from "../callers/caller.ts";
+import { everywhere, failureOf, sharedBed } from "../bed.ts";
+import { CallFailed, type Caller, type CallOptions, type Failure } from "../callers/caller.ts";
 import { checkFailure } from "../failures.ts";
+import { call, type Operation, OPERATIONS } from "../matrix/operations.ts";
 
-/** What each operation answers here once its version was found good; undefined: a reply. */
-const OPERATIONS: Readonly<Record<string, readonly [request: () => JsonObject, reason: string | undefined]>> = {
-  SendMessage: [() => send("complete"), undefined],
-  SendStreamingMessage: [() => send("complete"), undefined],
-  GetTask: [() => ({ id: "none" }), "TASK_NOT_FOUND"],
-  ListTasks: [() => ({ contextId: "none" }), undefined],
-  CancelTask: [() => ({ id: "none" }), "TASK_NOT_FOUND"],
-  SubscribeToTask: [() => ({ id: "none" }), "TASK_NOT_FOUND"],
-  CreateTaskPushNotificationConfig: [() => ({ taskId: "none", url: "https://example.com" }), "PUSH_NOTIFICATION_NOT_SUPPORTED"],
-  GetTaskPushNotificationConfig: [() => ({ taskId: "none", id: "c" }), "PUSH_NOTIFICATION_NOT_SUPPORTED"],
-  ListTaskPushNotificationConfigs: [() => ({ taskId: "none" }), "PUSH_NOTIFICATION_NOT_SUPPORTED"],
-  DeleteTaskPushNotificationConfig: [() => ({ taskId: "none", id: "c" }), "PUSH_NOTIFICATION_NOT_SUPPORTED"],
-  GetExtendedAgentCard: [() => ({}), "UNSUPPORTED_OPERATION"],
+/** What each operation answers here once its version was found good, about a task that there is not; undefined: a reply. */
+const REASONS: Readonly<Record<string, string | undefined>> = {
+  GetTask: "TASK_NOT_FOUND",
+  CancelTask: "TASK_NOT_FOUND",
+  SubscribeToTask: "TASK_NOT_FOUND",
+  CreateTaskPushNotificationConfig: "PUSH_NOTIFICATION_NOT_SUPPORTED",
+  GetTaskPushNotificationConfig: "PUSH_NOTIFICATION_NOT_SUPPORTED",
+  ListTaskPushNotificationConfigs: "PUSH_NOTIFICATION_NOT_SUPPORTED",
+  DeleteTaskPushNotificationConfig: "PUSH_NOTIFICATION_NOT_SUPPORTED",
+  GetExtendedAgentCard: "UNSUPPORTED_OPERATION",
 };
 const SUPPORTED = ["1.0", "1.0.7"];
 const REFUSED = [undefined, "", "0.3", "1", "2.0", "99.0", "1.1", "1.0.x", "v1.0", "one", "1.0, 1.0", ["1.0", "0.3"]];
 
-/** The reason a call fails with; undefined where it succeeds. */
-async function outcome(caller: Caller, name: string, options: CallOptions): Promise<Failure | undefined> {
-  const [request] = OPERATIONS[name] as (typeof OPERATIONS)[string];
-  const streaming = A2AService.methods.find((method) => method.name === name)?.methodKind === "server_streaming";
-  const call = streaming ? caller.stream(name, request(), options) : caller.unary(name, request(), options);
+/** What a call fails with; undefined where it succeeds. */
+async function outcome(caller: Caller, operation: Operation, options: CallOptions): Promise<Failure | undefined> {
+  const called = call(caller, operation, operation.request("none"), options);
   try {
-    if ("next" in call) {
-      await call.next();
-      call.leave();
-    } else await call;
+    if ("next" in called) {
+      await called.next();
+      called.leave();
+    } else await called;
     return undefined;
-  } catch {
-    return failureOf(streaming ? caller.stream(name, request(), options) : caller.unary(name, request(), options));
+  } catch (error) {
+    if (error instanceof CallFailed) return error.failure;
+    throw error;
   }
 }
 
 suite("A2A-Version", () => {
   const bed = sharedBed();
 
-  for (const { name } of A2AService.methods) {
-    const reason = OPERATIONS[name]?.[1];
+  for (const operation of OPERATIONS) {
+    const { name } = operation;
+    const reason = REASONS[name];
 
     everywhere(`R-001 R-191 R-193 R-196 C-12 PR-05 of 1.0, whatever its patch, is served: ${name}`, bed, async (caller) => {
       for (const version of SUPPORTED) {
-        const failure = await outcome(caller, name, { headers: { "a2a-version": version } });
+        const failure = await outcome(caller, operation, { headers: { "a2a-version": version } });
         assert.equal(failure?.reason, reason, version);
       }
       return undefined;
@@ -59,7 +55,7 @@ suite("A2A-Version", () => {
       async (caller) => {
         const failures = [];
         for (const version of REFUSED) {
-          const failure = await outcome(caller, name, { headers: { "a2a-version": version } });
+          const failure = await outcome(caller, operation, { headers: { "a2a-version": version } });
           assert.ok(failure !== undefined, `${JSON.stringify(version)} was taken`);
           failures.push(checkFailure(caller, failure, "VERSION_NOT_SUPPORTED"));
           assert.equal(failure.metadata["supportedVersions"], "1.0");
@@ -73,7 +69,7 @@ suite("A2A-Version", () => {
       if (caller.binding === "grpc") return undefined;
       const without = { "a2a-version": undefined };
       const asQuery = async (query: string, headers = {}): Promise<Failure | undefined> =>
-        outcome(caller, name, { query, headers: { ...without, ...headers } });
+        outcome(caller, operation, { query, headers: { ...without, ...headers } });
       for (const query of ["A2A-Version=1.0", "a2a-version=1.0.3"]) assert.equal((await asQuery(query))?.reason, reason, query);
       for (const query of ["A2A-Version=0.3", "A2A-Version="]) assert.equal((await asQuery(query))?.reason, "VERSION_NOT_SUPPORTED", query);
       assert.equal((await asQuery("A2A-Version=1.0", { "a2a-version": "1.0" }))?.reason, reason);
@@ -103,17 +99,18 @@ suite("A2A-Version", () => {
 suite("assumeVersion", () => {
   const bed = sharedBed({ assumeVersion: "1.0" });
 
-  for (const { name } of A2AService.methods) {
+  for (const operation of OPERATIONS) {
+    const { name } = operation;
     everywhere(`C-11 serves a call that names no version, and no other: ${name}`, bed, async (caller) => {
-      const reason = OPERATIONS[name]?.[1];
+      const reason = REASONS[name];
       for (const version of [undefined, "", "1.0"]) {
-        const failure = await outcome(caller, name, { headers: { "a2a-version": version } });
+        const failure = await outcome(caller, operation, { headers: { "a2a-version": version } });
         assert.equal(failure?.reason, reason, version);
       }
       const refused: CallOptions[] = ["0.3", "99.0", "nonsense"].map((version) => ({ headers: { "a2a-version": version } }));
       if (caller.binding !== "grpc") refused.push({ headers: { "a2a-version": undefined }, query: "A2A-Version=0.3" });
       const failures = [];
-      for (const options of refused) failures.push(await outcome(caller, name, options));
+      for (const options of refused) failures.push(await outcome(caller, operation, options));
       for (const failure of failures) checkFailure(caller, failure ?? assert.fail("it was served"), "VERSION_NOT_SUPPORTED");
       return undefined;
     });

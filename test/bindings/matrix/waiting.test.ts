@@ -12,7 +12,7 @@ import { openBed, send } from "../bed.ts";
 
 const WITHIN_MS = 60_000;
 /** Enough that one of anything for each of them shows. */
-const WAITING = 1000;
+const WAITING = 400;
 
 for (const where of ["in memory", "on Redis"]) {
   test(`P-15 ${WAITING} tasks that wait for an answer hold no turn, lease or reader (${where})`, { timeout: 120_000 }, async () => {
