@@ -1,0 +1,201 @@
+/** Calls to an agent over the first of its interfaces that can be reached: with versions, tenant, credentials, timeouts and retries. */
+import { connect } from "node:net";
+import { type CallOptions, type Client, Code, createClient } from "@connectrpc/connect";
+import { A2AService, type AgentCard, type StreamResponse } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { A2AError, isTransient } from "./a2a-error.ts";
+import type { CardSource } from "./card-source.ts";
+import type { ClientOptions } from "./client-options.ts";
+import { addressOf, type Endpoint, endpointsOf } from "./interfaces.ts";
+import { backoffMs, pause, unlessAborted } from "./pause.ts";
+import { LOG_URI } from "./task-view.ts";
+import { type ClosableTransport, openTransport } from "./open-transport.ts";
+
+type Calls = Client<typeof A2AService>;
+
+/** The first pause between two attempts of a call, and the longest. */
+const RETRY = { baseMs: 100, maxMs: 5000 };
+
+/** What a step of a call is given. */
+export interface Step {
+  readonly calls: Calls;
+  /** To be put into the request (R-301). */
+  readonly tenant: string;
+  readonly options: CallOptions;
+}
+
+/** What goes with one call. */
+export interface CallInit {
+  readonly signal: AbortSignal;
+  /** Whether the call may be made again where its reply was lost (CL-15, CL-27). */
+  readonly repeatable: boolean;
+  /** Default: the client's. `undefined`: none, the call waits for the agent. */
+  readonly timeoutMs?: number | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+interface Open {
+  readonly endpoint: Endpoint;
+  readonly transport: ClosableTransport;
+  readonly calls: Calls;
+}
+
+/** The connection of one client. */
+export class Connection {
+  readonly options: ClientOptions;
+  readonly #source: CardSource;
+  #open: Open | undefined;
+  #opening: Promise<Open> | undefined;
+  /** A call could not be made: the interfaces are looked through again before the next one. */
+  #doubtful = false;
+  readonly #life = new AbortController();
+
+  constructor(source: CardSource, options: ClientOptions) {
+    this.#source = source;
+    this.options = options;
+  }
+
+  /** The card, fetched or looked after where it is due. */
+  card(signal: AbortSignal): Promise<AgentCard> {
+    return this.#source.card(signal);
+  }
+
+  /** The interface in use; undefined before the first call. */
+  get endpoint(): Endpoint | undefined {
+    return this.#open?.endpoint;
+  }
+
+  /** Makes a call. Throws A2AError; an abort of the caller's signal is thrown as its reason. */
+  async call<T>(init: CallInit, step: (step: Step) => Promise<T>): Promise<T> {
+    const attempts = init.repeatable ? this.options.attempts : 1;
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        return await this.#authenticated(init, step);
+      } catch (thrown) {
+        init.signal.throwIfAborted();
+        const error = A2AError.from(thrown);
+        if (!(isTransient(error) || error.unreached) || attempt + 1 >= attempts) throw error;
+        await pause(error.retryAfterMs ?? backoffMs(attempt, RETRY), init.signal);
+      }
+    }
+  }
+
+  /** Opens a stream; nothing of it is repeated here. Throws as {@link call}. */
+  async *stream(
+    init: Omit<CallInit, "repeatable" | "timeoutMs">,
+    open: (step: Step) => AsyncIterable<StreamResponse>,
+  ): AsyncGenerator<StreamResponse, undefined> {
+    const call = { ...init, repeatable: false, timeoutMs: undefined };
+    // The first frame tells whether credentials were taken.
+    const { first, frames } = await this.#authenticated(call, async (step) => {
+      const opened = open(step)[Symbol.asyncIterator]();
+      return { first: await opened.next(), frames: opened };
+    }).catch((thrown: unknown) => {
+      init.signal.throwIfAborted();
+      throw A2AError.from(thrown);
+    });
+    try {
+      for (let next = first; next.done !== true; next = await frames.next()) yield next.value;
+    } catch (thrown) {
+      init.signal.throwIfAborted();
+      const error = A2AError.from(thrown);
+      if (error.code === Code.Unavailable) this.#doubtful = true;
+      throw error;
+    } finally {
+      await frames.return?.();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#life.abort(new A2AError(new Error("the client is closed")));
+    this.#open?.transport.close();
+    await this.#source.close();
+  }
+
+  /** One attempt; where the server refuses the credentials, one more with new ones: it has not carried out what it refused. */
+  async #authenticated<T>(init: CallInit, step: (step: Step) => Promise<T>): Promise<T> {
+    try {
+      return await this.#once(init, step, false);
+    } catch (thrown) {
+      const refused = !init.signal.aborted && A2AError.from(thrown).code === Code.Unauthenticated && this.options.credentials !== undefined;
+      if (!refused) throw thrown;
+      return this.#once(init, step, true);
+    }
+  }
+
+  async #once<T>(
+    { signal, timeoutMs = this.options.timeoutMs, headers, ...init }: CallInit,
+    step: (step: Step) => Promise<T>,
+    refresh: boolean,
+  ): Promise<T> {
+    const { calls, endpoint } = await this.#opened(signal);
+    const credentials = await this.options.credentials?.({ refresh, card: await this.card(signal) });
+    const all = { "a2a-version": "1.0", ...this.#extensions(await this.card(signal)), ...this.options.headers, ...credentials, ...headers };
+    const options = { signal, headers: all, ...("timeoutMs" in init && init.timeoutMs === undefined ? {} : { timeoutMs }) };
+    try {
+      return await step({ calls, tenant: endpoint.tenant, options });
+    } catch (error) {
+      if (A2AError.from(error).code === Code.Unavailable) this.#doubtful = true;
+      throw error;
+    }
+  }
+
+  /** The extensions of ours that the card declares, and those that the user wants. */
+  #extensions(card: AgentCard): Record<string, string> {
+    const declared = card.capabilities?.extensions.some(({ uri }) => uri === LOG_URI) === true ? [LOG_URI] : [];
+    const uris = [...declared, ...this.options.extensions];
+    return uris.length === 0 ? {} : { "a2a-extensions": uris.join(", ") };
+  }
+
+  /** The interface in use, or the choice of one that all calls wait for together: none of them ends it. */
+  #opened(signal: AbortSignal): Promise<Open> {
+    this.#life.signal.throwIfAborted();
+    if (this.#open !== undefined && !this.#doubtful) return Promise.resolve(this.#open);
+    this.#opening ??= this.#choose(this.#life.signal).finally(() => {
+      this.#opening = undefined;
+    });
+    return unlessAborted(this.#opening, signal);
+  }
+
+  /** The first interface that takes a connection; the one in use stays where it is still that one. */
+  async #choose(signal: AbortSignal): Promise<Open> {
+    const card = await this.card(signal);
+    const endpoints = endpointsOf(card, this.options.bindings);
+    if (endpoints.length === 0) {
+      const listed = card.supportedInterfaces.map(({ protocolBinding, protocolVersion }) => `${protocolBinding} ${protocolVersion}`);
+      throw new A2AError(new Error(`the agent offers no interface that this client speaks: ${listed.join(", ") || "none"}`));
+    }
+    let chosen = endpoints[0] as Endpoint;
+    if (endpoints.length > 1) {
+      for (const endpoint of endpoints) {
+        if (!(await isReachable(endpoint, this.options.connectTimeoutMs, signal))) continue;
+        chosen = endpoint;
+        break;
+      }
+    }
+    this.#doubtful = false;
+    if (this.#open !== undefined && this.#open.endpoint.url === chosen.url && this.#open.endpoint.binding === chosen.binding)
+      return this.#open;
+    const last = this.#open;
+    const transport = openTransport(chosen, this.options, this.#source.isSecure);
+    this.#open = { endpoint: chosen, transport, calls: createClient(A2AService, transport) };
+    last?.transport.close();
+    return this.#open;
+  }
+}
+
+/** Whether an endpoint takes a connection; one whose address only its transport knows counts as one that does. */
+async function isReachable(endpoint: Endpoint, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
+  const address = addressOf(endpoint);
+  if (address === undefined) return true;
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const socket = connect(address, () => resolve(true));
+  const abort = (): void => resolve(false);
+  socket.setTimeout(timeoutMs, abort).on("error", abort);
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    return await promise;
+  } finally {
+    signal.removeEventListener("abort", abort);
+    socket.destroy();
+  }
+}

@@ -1,0 +1,105 @@
+/** Follows a task to its rest, however often the stream is cut (requirements 5.3). */
+import { Code } from "@connectrpc/connect";
+import type { StreamResponse, Task } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { A2AError, isTransient, StillRunningError, UnknownOutcomeError } from "./a2a-error.ts";
+import type { Connection } from "./connection.ts";
+import { backoffMs, pause } from "./pause.ts";
+import type { TaskView } from "./task-view.ts";
+
+/** One task and its reader. */
+export interface Following {
+  readonly connection: Connection;
+  readonly taskId: string;
+  /** What the reader has; frames are folded into it before they are yielded. */
+  readonly view: TaskView;
+  readonly signal: AbortSignal;
+}
+
+/** A frame of a task, already folded in; `again`: it came after a cut. */
+export type Followed = StreamResponse;
+
+/**
+ * Subscribes, and subscribes again after every cut: by position where the server tells positions, else from a fresh snapshot. Ends when the
+ * task is at rest (CL-05, CL-07). Throws {@link UnknownOutcomeError}, {@link StillRunningError} after too many attempts in a row, and
+ * A2AError for what no attempt mends.
+ */
+export async function* follow(following: Following): AsyncGenerator<Followed, void> {
+  const { connection, taskId, view, signal } = following;
+  const { reconnect } = connection.options;
+  let cause: A2AError | undefined;
+  for (let attempt = 0; attempt < reconnect.attempts;) {
+    if (attempt > 0) await pause(cause?.retryAfterMs ?? backoffMs(attempt - 1, reconnect), signal);
+    attempt += 1;
+    try {
+      for await (const frame of subscribe(following)) {
+        attempt = 0;
+        view.add(frame);
+        yield frame;
+        if (view.atRest) return;
+      }
+      cause = undefined;
+    } catch (thrown) {
+      if (!(thrown instanceof A2AError)) throw thrown;
+      if (thrown.reason === "TASK_NOT_FOUND") throw new UnknownOutcomeError(thrown, { taskId, contextId: view.task?.contextId });
+      // CL-10: it is over, or another server does not stream; either way GetTask knows.
+      if (thrown.reason === "UNSUPPORTED_OPERATION") break;
+      if (!isTransient(thrown) && thrown.code !== Code.Internal && thrown.code !== Code.Unknown) throw thrown;
+      cause = thrown;
+    }
+  }
+  const task = await lastWord(following);
+  yield { $typeName: "lf.a2a.v1.StreamResponse", payload: { case: "task", value: task } };
+  if (!view.atRest) throw new StillRunningError(cause ?? new Error("no stream stays open"), task);
+}
+
+/** One stream of the task, from where its reader stands. */
+function subscribe({ connection, taskId, view, signal }: Following): AsyncGenerator<StreamResponse, undefined> {
+  const headers: Record<string, string> = view.position === undefined ? {} : { "last-event-id": view.position };
+  return connection.stream({ signal, headers }, ({ calls, tenant, options }) => calls.subscribeToTask({ id: taskId, tenant }, options));
+}
+
+/** The task as GetTask tells it, folded in. */
+export async function lastWord({ connection, taskId, view, signal }: Following): Promise<Task> {
+  try {
+    const task = await connection.call({ signal, repeatable: true }, ({ calls, tenant, options }) =>
+      calls.getTask({ id: taskId, tenant }, options),
+    );
+    view.replace(task);
+    return task;
+  } catch (error) {
+    if (error instanceof A2AError && error.reason === "TASK_NOT_FOUND")
+      throw new UnknownOutcomeError(error, { taskId, contextId: view.task?.contextId });
+    throw error;
+  }
+}
+
+/** Reads the task every so often until it is at rest; yields it where it has changed. */
+export async function* poll(following: Following): AsyncGenerator<Followed, void> {
+  const { connection, view, signal } = following;
+  let failures = 0;
+  let shown = fingerprint(view.task);
+  while (!view.atRest) {
+    await pause(connection.options.pollIntervalMs, signal);
+    try {
+      const task = await lastWord(following);
+      failures = 0;
+      const now = fingerprint(task);
+      if (now !== shown) yield { $typeName: "lf.a2a.v1.StreamResponse", payload: { case: "task", value: task } };
+      shown = now;
+    } catch (error) {
+      if (!(error instanceof A2AError) || !isTransient(error)) throw error;
+      failures += 1;
+      const known = view.task;
+      if (failures >= connection.options.reconnect.attempts) throw known === undefined ? error : new StillRunningError(error, known);
+    }
+  }
+}
+
+/** What a reader would notice of a task. */
+function fingerprint(task: Task | undefined): string {
+  if (task === undefined) return "";
+  const { status, artifacts, history } = task;
+  const time = status?.timestamp;
+  const parts = artifacts.map(({ artifactId, parts: all }) => `${artifactId}:${all.length}`);
+  return [status?.state, time?.seconds, time?.nanos, status?.message?.messageId, history.length, ...parts].join("|");
+}

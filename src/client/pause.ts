@@ -1,0 +1,35 @@
+/** Waiting, with an end. */
+
+/** Resolves after `ms`, or rejects with the signal's reason. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const abort = (): void => reject(signal.reason);
+  const timer = setTimeout(resolve, ms);
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    await promise;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", abort);
+  }
+}
+
+/** Settles as `promise` does, or rejects with the signal's reason. */
+export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const abort = (): void => reject(signal.reason);
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}
+
+/** The pause before attempt `attempt`, from 0: twice the one before, at most `maxMs`, between half of it and the whole. */
+export function backoffMs(attempt: number, { baseMs, maxMs }: { readonly baseMs: number; readonly maxMs: number }): number {
+  const whole = Math.min(baseMs * 2 ** attempt, maxMs);
+  return whole / 2 + (Math.random() * whole) / 2;
+}

@@ -1,0 +1,131 @@
+/** A send, waited for in one of three ways; all of them yield the same frames (5.7). */
+import { Code } from "@connectrpc/connect";
+import type {
+  AgentCard,
+  Message,
+  SendMessageConfiguration,
+  SendMessageResponse,
+  StreamResponse,
+  Task,
+} from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import type { JsonObject } from "@bufbuild/protobuf";
+import { A2AError, isTransient, UnknownOutcomeError } from "./a2a-error.ts";
+import type { Wait } from "./client-options.ts";
+import type { Connection } from "./connection.ts";
+import { follow, type Following, poll } from "./follow.ts";
+import { backoffMs, pause } from "./pause.ts";
+import type { TaskView } from "./task-view.ts";
+
+/** What is sent. */
+export interface Sending {
+  readonly connection: Connection;
+  readonly message: Message;
+  readonly configuration: SendMessageConfiguration;
+  readonly metadata: JsonObject | undefined;
+  readonly wait: Wait;
+  readonly view: TaskView;
+  readonly signal: AbortSignal;
+}
+
+/** URI under which a server says how it treats repeated sends: docs/extensions.md. */
+const IDEMPOTENT_SEND_URI = "urn:throughline:a2a:idempotent-send:v1";
+
+/** Sends, and yields what comes until the task is at rest; a `message` frame is the answer of an agent that made no task. */
+export async function* send(sending: Sending): AsyncGenerator<StreamResponse, void> {
+  const card = await sending.connection.card(sending.signal);
+  const streams = card.capabilities?.streaming === true;
+  const wait = sending.wait === "auto" ? (streams ? "stream" : "poll") : sending.wait;
+  if (wait === "stream") {
+    yield* sendStreaming(sending, card);
+    return;
+  }
+  const first = await sendUnary(sending, card, wait === "poll");
+  yield first;
+  if (first.payload.case !== "task" || sending.view.atRest) return;
+  const following = followingOf(sending, first.payload.value);
+  yield* streams && wait === "block" ? follow(following) : poll(following);
+}
+
+/** The stream of the send, then those that pick the task up again. */
+async function* sendStreaming(sending: Sending, card: AgentCard): AsyncGenerator<StreamResponse, void> {
+  const { connection, message, configuration, metadata, view, signal } = sending;
+  const { reconnect } = connection.options;
+  for (let attempt = 0; view.task === undefined; attempt += 1) {
+    try {
+      const frames = connection.stream({ signal }, ({ calls, tenant, options }) =>
+        calls.sendStreamingMessage({ message, configuration, tenant, ...(metadata && { metadata }) }, options),
+      );
+      for await (const frame of frames) {
+        view.add(frame);
+        yield frame;
+        if (frame.payload.case === "message" && view.task === undefined) return;
+        if (view.atRest) return;
+      }
+      if (view.task === undefined) throw new A2AError(new Error("the stream ended before its first frame"));
+    } catch (thrown) {
+      if (!(thrown instanceof A2AError)) throw thrown;
+      if (view.task !== undefined) {
+        if (!isCut(thrown)) throw thrown;
+        break;
+      }
+      await mayRepeat(sending, card, thrown, attempt + 1 < reconnect.attempts);
+      await pause(thrown.retryAfterMs ?? backoffMs(attempt, reconnect), signal);
+    }
+  }
+  if (view.task !== undefined) yield* follow(followingOf(sending, view.task));
+}
+
+/** SendMessage: the task as it is then, or the message, as a frame. */
+async function sendUnary(sending: Sending, card: AgentCard, returnImmediately: boolean): Promise<StreamResponse> {
+  const { connection, message, metadata, view, signal } = sending;
+  const configuration = { ...sending.configuration, returnImmediately };
+  const { reconnect } = connection.options;
+  // A send that blocks takes as long as the agent does.
+  const timeoutMs = returnImmediately ? connection.options.timeoutMs : undefined;
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      const reply: SendMessageResponse = await connection.call({ signal, repeatable: false, timeoutMs }, ({ calls, tenant, options }) =>
+        calls.sendMessage({ message, configuration, tenant, ...(metadata && { metadata }) }, options),
+      );
+      const { payload } = reply;
+      if (payload.case === undefined) throw new A2AError(new Error("the agent answered neither a task nor a message"));
+      const frame: StreamResponse = { $typeName: "lf.a2a.v1.StreamResponse", payload };
+      view.add(frame);
+      return frame;
+    } catch (thrown) {
+      if (!(thrown instanceof A2AError)) throw thrown;
+      await mayRepeat(sending, card, thrown, attempt + 1 < reconnect.attempts);
+      await pause(thrown.retryAfterMs ?? backoffMs(attempt, reconnect), signal);
+    }
+  }
+}
+
+/**
+ * Throws where the send is not to be made again: the server has refused it; or it broke off with its outcome unknown, and the server does
+ * not say that it knows repeats (CL-13 to CL-15).
+ */
+async function mayRepeat({ message }: Sending, card: AgentCard, error: A2AError, more: boolean): Promise<void> {
+  if (!isCut(error)) throw error;
+  if (more && (error.unreached || knowsRepeats(card))) return;
+  if (error.unreached) throw error;
+  throw new UnknownOutcomeError(error, {
+    messageId: message.messageId,
+    contextId: message.contextId || undefined,
+    taskId: error.metadata["taskId"],
+  });
+}
+
+/** Whether an error says nothing about what was asked for. */
+function isCut(error: A2AError): boolean {
+  return isTransient(error) || error.code === Code.Unknown || error.code === Code.Canceled || error.code === Code.Aborted;
+}
+
+function knowsRepeats(card: AgentCard): boolean {
+  const declared = card.capabilities?.extensions.find(({ uri }) => uri === IDEMPOTENT_SEND_URI);
+  const mode = declared?.params?.["mode"];
+  return mode === "window" || mode === "running";
+}
+
+function followingOf({ connection, view, signal }: Sending, { id }: Task): Following {
+  return { connection, view, signal, taskId: id };
+}

@@ -1,0 +1,82 @@
+/** A task as its reader has assembled it so far, and where in its log the reader stands. */
+import { type JsonObject, type JsonValue, isMessage } from "@bufbuild/protobuf";
+import { type StreamResponse, type Task, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { apply, copyTask, isAtRest, isTerminal, stateOf } from "../core/task.ts";
+
+/** Key of a frame's position in its metadata: docs/extensions.md. */
+export const LOG_URI = "urn:throughline:a2a:log:v1";
+
+/** Folds frames (requirements 5.4). */
+export class TaskView {
+  #task: Task | undefined;
+  #position: string | undefined;
+  readonly #incomplete = new Set<string>();
+
+  /** `known`: what a reader has read of the task before. */
+  constructor(known?: { readonly task: Task; readonly position: string }) {
+    this.#task = known && copyTask(known.task);
+    this.#position = known?.position;
+  }
+
+  /** The task so far; it changes with the next frame. Undefined before the first one. */
+  get task(): Task | undefined {
+    return this.#task;
+  }
+
+  /** `<taskId>/<offset>.<mark>` of the last frame, where the server tells positions. */
+  get position(): string | undefined {
+    return this.#position;
+  }
+
+  /** Artifacts of which a part may be missing (CL-23). */
+  get incomplete(): ReadonlySet<string> {
+    return this.#incomplete;
+  }
+
+  get state(): TaskState {
+    return this.#task === undefined ? TaskState.UNSPECIFIED : stateOf(this.#task);
+  }
+
+  get atRest(): boolean {
+    return isAtRest(this.state);
+  }
+
+  get terminal(): boolean {
+    return isTerminal(this.state);
+  }
+
+  /** Takes a frame. A `task` frame replaces everything (CL-08); the position that it may carry is taken out of it. */
+  add(frame: StreamResponse): void {
+    const { payload } = frame;
+    if (payload.case === undefined || payload.case === "message") return;
+    const taskId = payload.case === "task" ? payload.value.id : payload.value.taskId;
+    const at = takePosition(payload.value);
+    this.#position = at === undefined ? undefined : `${taskId}/${at}`;
+    if (payload.case === "task") this.#incomplete.clear();
+    const { task, note } = apply(this.#task, frame);
+    this.#task = task;
+    if (note?.is === "incomplete") this.#incomplete.add(note.artifactId);
+  }
+
+  /** Takes the task as GetTask tells it. */
+  replace(task: Task): void {
+    this.#task = task;
+    this.#position = undefined;
+    this.#incomplete.clear();
+  }
+}
+
+function takePosition(value: { metadata?: JsonObject | undefined }): string | undefined {
+  const held: JsonValue | undefined = value.metadata?.[LOG_URI];
+  if (held === undefined) return undefined;
+  const { [LOG_URI]: _, ...rest } = value.metadata ?? {};
+  if (Object.keys(rest).length > 0) value.metadata = rest;
+  else delete value.metadata;
+  const position = typeof held === "object" && held !== null && !Array.isArray(held) ? held["position"] : undefined;
+  return typeof position === "string" ? position : undefined;
+}
+
+/** Whether a reply is a task, not a message. */
+export function isTask(reply: { $typeName: string }): reply is Task {
+  return isMessage(reply) && reply.$typeName === "lf.a2a.v1.Task";
+}

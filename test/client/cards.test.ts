@@ -1,0 +1,218 @@
+/** Where the client's card comes from, how long it is kept, and which of its interfaces is used. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { suite, test } from "node:test";
+import { create, toJson } from "@bufbuild/protobuf";
+import { type AgentCard, AgentCardSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { A2AClient } from "../../src/client/a2a-client.ts";
+import { A2AError } from "../../src/client/a2a-error.ts";
+import { addressOf, endpointsOf } from "../../src/client/interfaces.ts";
+import { freePort } from "../redis/free-port.ts";
+import { clientBed } from "./client-bed.ts";
+
+const CARD = "/.well-known/agent-card.json";
+
+/** A server of cards, and what it was asked. */
+class CardServer implements AsyncDisposable {
+  readonly asked: { readonly path: string; readonly headers: IncomingMessage["headers"] }[] = [];
+  readonly #server: Server;
+
+  private constructor(answer: (request: IncomingMessage, response: ServerResponse) => void) {
+    this.#server = createServer((request, response) => {
+      this.asked.push({ path: request.url ?? "", headers: request.headers });
+      answer(request, response);
+    });
+  }
+
+  static async open(answer: (request: IncomingMessage, response: ServerResponse) => void): Promise<CardServer> {
+    const server = new CardServer(answer);
+    server.#server.listen(0, "127.0.0.1");
+    await once(server.#server, "listening");
+    return server;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, "close");
+  }
+}
+
+function cardOf(
+  ...interfaces: readonly (readonly [protocolBinding: string, url: string, protocolVersion?: string, tenant?: string])[]
+): AgentCard {
+  return create(AgentCardSchema, {
+    name: "an agent",
+    version: "1",
+    capabilities: { streaming: true },
+    supportedInterfaces: interfaces.map(([protocolBinding, url, protocolVersion = "1.0", tenant = ""]) => ({
+      protocolBinding,
+      url,
+      protocolVersion,
+      tenant,
+    })),
+  });
+}
+
+function send(response: ServerResponse, card: AgentCard, headers: Record<string, string> = {}): void {
+  response.writeHead(200, { "content-type": "application/json", ...headers }).end(JSON.stringify(toJson(AgentCardSchema, card)));
+}
+
+suite("the card of an agent", () => {
+  test("R-309 is looked for below the URL's path, then at its host, then where old versions had it", async () => {
+    await using server = await CardServer.open((request, response) => {
+      if (request.url === "/.well-known/agent.json") send(response, cardOf());
+      else response.writeHead(404).end();
+    });
+    await using client = await A2AClient.connect(`${server.url}/agents/one/`);
+    assert.equal((await client.card()).name, "an agent");
+    assert.deepEqual(
+      server.asked.map(({ path }) => path),
+      [`/agents/one${CARD}`, CARD, "/agents/one/.well-known/agent.json", "/.well-known/agent.json"],
+    );
+  });
+
+  test("is read where its own URL says", async () => {
+    await using server = await CardServer.open((_, response) => send(response, cardOf()));
+    await using client = await A2AClient.connect(`${server.url}/cards/mine.json`);
+    await client.card();
+    assert.deepEqual(
+      server.asked.map(({ path }) => path),
+      ["/cards/mine.json"],
+    );
+  });
+
+  test("R-328 R-329 is kept as long as its server says, and then asked for by its tag and date", async () => {
+    const answers = ["max-age=0", "max-age=1000"];
+    await using server = await CardServer.open((request, response) => {
+      const headers = {
+        "cache-control": answers.shift() ?? assert.fail("asked once too often"),
+        etag: '"one"',
+        "last-modified": "Mon, 01 Jan 2024 00:00:00 GMT",
+      };
+      if (request.headers["if-none-match"] === '"one"') response.writeHead(304, headers).end();
+      else send(response, cardOf(), headers);
+    });
+    await using client = await A2AClient.connect(server.url);
+    const [first, second] = [await client.card(), await client.card()];
+    assert.equal(first, second);
+    assert.equal(server.asked[1]?.headers["if-modified-since"], "Mon, 01 Jan 2024 00:00:00 GMT");
+    assert.equal(server.asked.length, 2);
+  });
+
+  test("is used as it was where it cannot be asked for again", async () => {
+    let broken = false;
+    await using server = await CardServer.open((_, response) => {
+      if (broken) response.destroy();
+      else send(response, cardOf(), { "cache-control": "no-cache" });
+    });
+    await using client = await A2AClient.connect(server.url);
+    broken = true;
+    assert.equal((await client.card()).name, "an agent");
+  });
+
+  test("that is refused is told of, not looked for elsewhere", async () => {
+    await using server = await CardServer.open((_, response) => response.writeHead(401).end());
+    await assert.rejects(A2AClient.connect(server.url), (error: A2AError) => error instanceof A2AError && error.message.includes("401"));
+    assert.equal(server.asked.length, 1);
+  });
+
+  test("R-344 is judged before it is used, as it came", async () => {
+    await using server = await CardServer.open((_, response) => send(response, cardOf()));
+    const verifyCard = (card: AgentCard, json: unknown): never => {
+      assert.equal((json as { name: string }).name, card.name);
+      throw new Error("not signed");
+    };
+    await assert.rejects(A2AClient.connect(server.url, { verifyCard }), /not signed/);
+  });
+
+  test("that is none is no card", async () => {
+    await using server = await CardServer.open((_, response) => response.writeHead(200).end("<html>"));
+    await assert.rejects(A2AClient.connect(server.url), /no agent card/);
+    await assert.rejects(A2AClient.connect(`http://127.0.0.1:${await freePort()}`), /cannot fetch the agent card/);
+  });
+
+  test("is asked for with the caller's credentials", async () => {
+    await using server = await CardServer.open((_, response) => send(response, cardOf()));
+    await using client = await A2AClient.connect(server.url, {
+      credentials: () => ({ authorization: "Bearer t" }),
+      headers: { "x-team": "blue" },
+    });
+    await client.card();
+    assert.deepEqual([server.asked[0]?.headers.authorization, server.asked[0]?.headers["x-team"]], ["Bearer t", "blue"]);
+  });
+});
+
+suite("the interface of a card", () => {
+  test("R-322 is the first that is spoken, in the card's order or by preference", () => {
+    const card = cardOf(
+      ["JSONRPC", "https://a/0.3", "0.3"],
+      ["urn:other", "x"],
+      ["HTTP+JSON", "https://a/rest", "1.0", "acme"],
+      ["GRPC", "a:1"],
+    );
+    assert.deepEqual(endpointsOf(card, undefined), [
+      { binding: "HTTP+JSON", url: "https://a/rest", tenant: "acme" },
+      { binding: "GRPC", url: "a:1", tenant: "" },
+    ]);
+    assert.deepEqual(
+      endpointsOf(card, ["GRPC", "CONNECT"]).map(({ binding, url }) => [binding, url]),
+      [
+        ["GRPC", "a:1"],
+        ["CONNECT", "https://a"],
+      ],
+    );
+  });
+
+  test("C-48 has an address in each form that an URL of gRPC has", () => {
+    const of = (url: string): unknown => addressOf({ binding: "GRPC", url, tenant: "" });
+    assert.deepEqual(of("host:50051"), { host: "host", port: 50_051 });
+    assert.deepEqual(of("https://host"), { host: "host", port: 443 });
+    assert.deepEqual(of("http://[::1]:80"), { host: "::1", port: 80 });
+    assert.equal(of("dns:///agents:50051"), undefined);
+    assert.equal(of("unix:/tmp/agent.sock"), undefined);
+  });
+});
+
+suite("a client", () => {
+  const bed = clientBed({ tokens: { fresh: "alice" } });
+
+  test("R-005 goes to the next interface where one cannot be reached, and stays there", async () => {
+    const { ports } = bed().server;
+    const card = cardOf(["GRPC", `127.0.0.1:${await freePort()}`], ["GRPC", `127.0.0.1:${ports.grpc}`]);
+    await using client = await A2AClient.connect(card, { headers: { authorization: "Bearer fresh" } });
+    await client.listTasks();
+    assert.equal(client.endpoint?.url, `127.0.0.1:${ports.grpc}`);
+  });
+
+  test("asks for new credentials once where the old ones are refused", async () => {
+    const asked: boolean[] = [];
+    const credentials = ({ refresh }: { refresh: boolean }): Record<string, string> => {
+      asked.push(refresh);
+      return { authorization: `Bearer ${refresh ? "fresh" : "stale"}` };
+    };
+    const card = cardOf(["GRPC", `127.0.0.1:${bed().server.ports.grpc}`]);
+    await using client = await A2AClient.connect(card, { credentials });
+    await client.listTasks();
+    assert.deepEqual(asked, [false, true]);
+    await using other = await A2AClient.connect(card, { credentials: () => ({ authorization: "Bearer stale" }) });
+    await assert.rejects(other.listTasks(), (error: A2AError) => error.reason === "UNAUTHENTICATED");
+  });
+
+  test("R-301 R-302 says the tenant of its interface, and none where there is none", async () => {
+    const card = cardOf(["GRPC", `127.0.0.1:${bed().server.ports.grpc}`, "1.0", "acme"]);
+    await using client = await A2AClient.connect(card, { headers: { authorization: "Bearer fresh" } });
+    await assert.rejects(client.listTasks(), (error: A2AError) => error.violations[0]?.field === "tenant");
+  });
+
+  test("whose agent offers nothing that it speaks says so", async () => {
+    await using client = await A2AClient.connect(cardOf(["JSONRPC", "http://localhost", "0.3"]));
+    await assert.rejects(client.listTasks(), /no interface that this client speaks: JSONRPC 0.3/);
+  });
+});
