@@ -59,7 +59,7 @@ function subscribe({ connection, taskId, view, signal }: Following): AsyncGenera
 }
 
 /** The task as GetTask tells it, folded in. */
-export async function lastWord({ connection, taskId, view, signal }: Following): Promise<Task> {
+async function lastWord({ connection, taskId, view, signal }: Following): Promise<Task> {
   try {
     const task = await connection.call({ signal, repeatable: true }, ({ calls, tenant, options }) =>
       calls.getTask({ id: taskId, tenant }, options),

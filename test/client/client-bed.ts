@@ -12,7 +12,7 @@ import { TcpProxy } from "../redis/tcp-proxy.ts";
 export const BINDINGS: readonly ClientBinding[] = ["GRPC", "HTTP+JSON", "JSONRPC", "CONNECT"];
 
 /** A client and the proxy before its server. */
-export interface Proxied extends AsyncDisposable {
+interface Proxied extends AsyncDisposable {
   readonly client: A2AClient;
   readonly proxy: TcpProxy;
 }

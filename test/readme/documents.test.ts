@@ -68,6 +68,7 @@ suite("the documents", { timeout: 120_000 }, () => {
     for (const [path, name] of [
       ["README.md", "readme"],
       ["docs/agents.md", "agents"],
+      ["docs/clients.md", "clients"],
       ["docs/redis.md", "redis"],
     ] as const) {
       const blocks = blocksOf(document(path)).filter(({ language }) => language === "ts");

@@ -9,6 +9,7 @@ import { ROOT } from "../e2e/server-process.ts";
 /** Where the sources of this package's exports are. */
 const MODULES = {
   throughline: "src/index.ts",
+  "throughline/client": "src/client/index.ts",
   "throughline/redis": "src/storage/redis/index.ts",
   "throughline/testing": "src/testing/index.ts",
 };
