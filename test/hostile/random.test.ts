@@ -125,6 +125,44 @@ suite("random input is answered, and never by an error of our own", () => {
     await assertServes(bed().jsonRpc);
   });
 
+  test("ids of any size in batches of any shape, each of which comes back as it came", async () => {
+    const id = fc.constantFrom("9007199254740993", "-12345678901234567890", "1e400", "0.10", "1.5E-5", "123456789012345678901234567890.5");
+    const space = fc.constantFrom("", " ", "\n", "\t \r\n");
+    const noise = fc.constantFrom(
+      '"{[\\"id\\":7,"',
+      '{"id":8,"id":9}',
+      '[{"id":1.5},{"id":[]}]',
+      '"\\\\"',
+      '"\\\\\\""',
+      "[]",
+      '{"\\u0069d":4}',
+      "1.5",
+    );
+    const key = fc.constantFrom('"id"', '"\\u0069\\u0064"');
+    const element = fc.tuple(id, space, noise, key, fc.boolean()).map(([number, gap, extra, name, first]) => {
+      const own = `${name}${gap}:${gap}${number}`;
+      const rest = `"jsonrpc":"2.0",${gap}"x":${extra},"method":"ListTasks","params":{"contextId":"none","y":${extra}}`;
+      return { number, text: `{${gap}${first ? `${own},${rest}` : `"id":0.5,${rest},${own}`}${gap}}` };
+    });
+    const other = fc.constantFrom("null", "1.5", '"id"', '["id",5]', "[]", "{}").map((text) => ({ number: "null", text }));
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.oneof(element, other), { minLength: 1, maxLength: 8 }), space, async (elements, gap) => {
+        const { text } = await bed().jsonRpc.http.fetch({
+          method: "POST",
+          target: "/jsonrpc",
+          headers: [["a2a-version", "1.0"]],
+          body: `${gap}[${elements.map((one) => gap + one.text).join(`${gap},`)}]`,
+        });
+        const ids = [...text.matchAll(/"jsonrpc":"2\.0","id":([^,]+),"(?:result|error)"/g)].map((match) => match[1]);
+        assert.deepEqual(
+          ids,
+          elements.map(({ number }) => number),
+        );
+      }),
+      { numRuns: 200 },
+    );
+  });
+
   test("paths and queries", async () => {
     const piece = fc.oneof(
       fc.constantFrom(

@@ -19,8 +19,14 @@ export type FieldPath = readonly DescField[];
 /** The methods under attack. */
 export const METHODS: readonly DescMethod[] = A2AService.methods;
 
+/** Every field of a method's request. Of a request that another method takes too, what lies deep is read alike and is attacked there. */
+export function attackedPaths(method: DescMethod): FieldPath[] {
+  const paths = fieldPaths(method.input);
+  return METHODS.find(({ input }) => input === method.input) === method ? paths : paths.filter(({ length }) => length < 3);
+}
+
 /** Every field of a message and of the messages within it, free JSON aside. */
-export function fieldPaths(desc: DescMessage): FieldPath[] {
+function fieldPaths(desc: DescMessage): FieldPath[] {
   return desc.fields.flatMap((field) => {
     const below = field.message === undefined || isPlain(field.message) ? [] : fieldPaths(field.message);
     return [[field], ...below.map((path) => [field].concat(path))];
