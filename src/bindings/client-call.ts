@@ -91,7 +91,12 @@ export function transportOver(wire: Wire, options: Pick<TransportOptions, "heade
 
   return {
     unary: unary as Transport["unary"],
-    stream: stream as Transport["stream"],
+    stream: ((...call: Parameters<typeof stream>) => {
+      const reply = stream(...call);
+      // Connect's client awaits it only when the frames are asked for.
+      reply.catch(() => undefined);
+      return reply;
+    }) as Transport["stream"],
     close() {
       closed.abort(transportClosed());
       wire.close();

@@ -2,7 +2,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { BadRequestSchema, type ErrorInfo, ErrorInfoSchema, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import type { Violation } from "../core/errors.ts";
-import { A2A_DOMAIN, statusName } from "./errors.ts";
+import { A2A_DOMAIN, knownReason, statusName } from "./errors.ts";
 
 /** A failure, in the same words for every binding. */
 export interface ClientErrorFacts {
@@ -10,6 +10,7 @@ export interface ClientErrorFacts {
   readonly reason: string;
   /** Who defines the reason: `a2a-protocol.org`, or another; empty where the server gave none. */
   readonly domain: string;
+  /** That of the reason where it is one of A2A's or ours: older servers had others for some of them (C-06). */
   readonly code: Code;
   readonly message: string;
   readonly metadata: Readonly<Record<string, string>>;
@@ -28,7 +29,7 @@ export function clientErrorFacts(thrown: unknown): ClientErrorFacts {
   return {
     reason: info?.reason || statusName(error.code),
     domain: info?.domain ?? "",
-    code: error.code,
+    code: (info && codeOf(info)) ?? error.code,
     message: error.rawMessage,
     metadata: info?.metadata ?? {},
     violations: error
@@ -59,6 +60,11 @@ const unreached = new WeakSet<ConnectError>();
 function errorInfo(error: ConnectError): ErrorInfo | undefined {
   const infos = error.findDetails(ErrorInfoSchema);
   return infos.find(({ domain }) => domain === A2A_DOMAIN) ?? infos[0];
+}
+
+function codeOf({ reason, domain }: ErrorInfo): Code | undefined {
+  const known = knownReason(reason);
+  return domain === "" || domain === known?.domain ? known?.code : undefined;
 }
 
 /** RetryInfo is finer than the header, which has seconds or a date. */

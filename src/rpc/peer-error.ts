@@ -1,19 +1,19 @@
-/** Errors that a server tells, as ConnectErrors: the same one for the same reason, whatever the binding and the age of the server (C-06). */
+/** Errors that a server tells, as ConnectErrors: whatever the binding, they explain themselves by the details of `google.rpc`. */
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { type Any, anyUnpack } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { BadRequestSchema, type ErrorInfo, ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
+import { BadRequestSchema, ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import type { Violation } from "../core/errors.ts";
 import { A2A_DOMAIN, DETAIL_SCHEMAS, knownReason } from "./errors.ts";
 
 /** What was read of an error, in whatever form it came. */
 export interface PeerError {
   readonly message: string;
-  /** What the server says by its own code; a reason that is known decides instead. */
+  /** What the server says by its code. */
   readonly code: Code;
   /** Details of `google.rpc`, an ErrorInfo among them where the server gave one. */
   readonly details: readonly { readonly desc: DescMessage; readonly value: Message }[];
-  /** Stands in for ErrorInfo where the server gave none: what a code or a URI means. */
+  /** What a number or a URI of the server means, where it gave no ErrorInfo; then the code is that of the reason. */
   readonly reason?: string | undefined;
   /** Facts that go with {@link PeerError.reason}. */
   readonly facts?: Readonly<Record<string, string>>;
@@ -22,11 +22,11 @@ export interface PeerError {
   readonly metadata: Headers;
 }
 
-/** Makes the ConnectError. Older servers had other codes for some of A2A's reasons: the reason decides, then the code. */
+/** Makes the ConnectError. */
 export function peerError({ message, code, details, reason, facts = {}, violations = [], metadata }: PeerError): ConnectError {
   const all = [...details];
-  const given = details.find(({ desc }) => desc.typeName === ErrorInfoSchema.typeName)?.value as ErrorInfo | undefined;
-  const meant = given === undefined && reason !== undefined ? knownReason(reason) : undefined;
+  const isExplained = details.some(({ desc }) => desc.typeName === ErrorInfoSchema.typeName);
+  const meant = isExplained || reason === undefined ? undefined : knownReason(reason);
   if (meant !== undefined) {
     // Only A2A's own reasons mean the same everywhere.
     const domain = meant.domain === A2A_DOMAIN ? A2A_DOMAIN : "";
@@ -37,15 +37,9 @@ export function peerError({ message, code, details, reason, facts = {}, violatio
     const fieldViolations = violations.map(({ field, description }) => ({ field, description }));
     all.push({ desc: BadRequestSchema, value: create(BadRequestSchema, { fieldViolations }) });
   }
-  const error = new ConnectError(message, meant?.code ?? codeOf(given) ?? code, undefined, all);
+  const error = new ConnectError(message, meant?.code ?? code, undefined, all);
   for (const [name, value] of metadata) error.metadata.set(name, value);
   return error;
-}
-
-/** The code of a reason, where its domain is that of the reason. */
-function codeOf(info: ErrorInfo | undefined): Code | undefined {
-  const known = info && knownReason(info.reason);
-  return known !== undefined && (info?.domain === known.domain || info?.domain === "") ? known.code : undefined;
 }
 
 /** The details that are known among those of a binary status. */

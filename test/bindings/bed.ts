@@ -152,7 +152,7 @@ export function everywhere(name: string, bed: SharedBed, scenario: (caller: Call
 }
 
 /** The value with ids replaced by the order of their appearance and times by a word. */
-function normal(value: Outcome): Outcome {
+export function normal(value: Outcome): Outcome {
   const ids = new Map<string, string>();
   const text = JSON.stringify(value ?? null, (_, held: unknown) => (held === undefined ? null : held));
   const named = text
