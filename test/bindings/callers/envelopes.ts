@@ -37,6 +37,13 @@ export async function* envelopesOf(body: Readable): AsyncGenerator<Envelope, und
   if (rest.length > 0) throw new Error(`the body was cut ${rest.length} bytes into an envelope`);
 }
 
+/** All envelopes of a body. */
+export async function allEnvelopes(body: Readable): Promise<Envelope[]> {
+  const all: Envelope[] = [];
+  for await (const one of envelopesOf(body)) all.push(one);
+  return all;
+}
+
 /** The path of a method. */
 export function pathOf(method: string): string {
   return `/${A2AService.typeName}/${method}`;
@@ -47,6 +54,21 @@ export function methodOf(name: string): DescMethod {
   const method = A2AService.methods.find((one) => one.name === name);
   if (method === undefined) throw new TypeError(`no method ${name}`);
   return method;
+}
+
+/** A call by hand. */
+export interface PostedCall {
+  readonly method: string;
+  readonly type: string;
+  readonly body: Uint8Array | string;
+  /** Beside the version and the type. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Posts bytes to a method. */
+export function postCall(wire: Wire, { method, type, body, headers }: PostedCall): Promise<OpenReply> {
+  const all = { "a2a-version": "1.0", "content-type": type, ...headers };
+  return wire.open({ method: "POST", target: pathOf(method), headers: Object.entries(all), body });
 }
 
 /** A request's message as it is sent; a tenant of the path stands in the message. */

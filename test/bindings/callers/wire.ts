@@ -1,4 +1,5 @@
 /** Requests over either version of HTTP, for the bindings that are served on both. */
+import { PassThrough, pipeline } from "node:stream";
 import { HttpClient, type HttpRequest } from "./http.ts";
 import { Http2Client, type OpenReply } from "./http2.ts";
 
@@ -44,9 +45,13 @@ class Http2Wire implements Wire {
     this.#port = port;
   }
 
-  open(request: HttpRequest): Promise<OpenReply> {
+  async open(request: HttpRequest): Promise<OpenReply> {
     if (this.#client === undefined || this.#client.session.closed) this.#client = new Http2Client(this.#port);
-    return this.#client.open(request);
+    const reply = await this.#client.open(request);
+    // A stream of node:http2 that is closed before somebody begins to read it seems to be cut.
+    const body = new PassThrough();
+    pipeline(reply.body, body, () => undefined);
+    return { ...reply, body };
   }
 
   close(): void {
