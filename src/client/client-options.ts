@@ -1,6 +1,7 @@
 /** Options of the client: every default in one place. */
 import type { JsonValue } from "@bufbuild/protobuf";
 import type { AgentCard } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import type { Cut } from "./come-back.ts";
 
 /** Bindings that the client speaks; CONNECT is no binding of A2A's card, and is taken at the origin of an HTTP one. */
 export type ClientBinding = "GRPC" | "HTTP+JSON" | "JSONRPC" | "CONNECT";
@@ -65,6 +66,8 @@ export interface ClientOptions {
   /** Attempts of a call that may be repeated. Default 4. */
   readonly attempts: number;
   readonly reconnect: Reconnect;
+  /** Told of each connection of a run that was lost, before it is tried again. Must not throw. Default: nobody is told. */
+  readonly reconnecting: ((cut: Cut) => void) | undefined;
   /** Largest reply or frame, in bytes. Default 16 MiB. */
   readonly maxMessageBytes: number;
 }
@@ -88,6 +91,7 @@ const DEFAULTS: ClientOptions = {
   connectTimeoutMs: 10_000,
   attempts: 4,
   reconnect: RECONNECT,
+  reconnecting: undefined,
   maxMessageBytes: 16 * 1024 * 1024,
 };
 

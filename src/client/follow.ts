@@ -3,7 +3,8 @@ import { Code } from "@connectrpc/connect";
 import type { StreamResponse, Task } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { A2AError, isTransient, StillRunningError, UnknownOutcomeError } from "./a2a-error.ts";
 import type { Connection } from "./connection.ts";
-import { backoffMs, pause } from "./pause.ts";
+import { comeBack } from "./come-back.ts";
+import { pause } from "./pause.ts";
 import type { TaskView } from "./task-view.ts";
 
 /** One task and its reader. */
@@ -15,24 +16,28 @@ export interface Following {
   readonly signal: AbortSignal;
 }
 
-/** A frame of a task, already folded in; `again`: it came after a cut. */
+/** A frame of a task, already folded in. */
 export type Followed = StreamResponse;
 
 /**
  * Subscribes, and subscribes again after every cut: by position where the server tells positions, else from a fresh snapshot. Ends when the
- * task is at rest (CL-05, CL-07). Throws {@link UnknownOutcomeError}, {@link StillRunningError} after too many attempts in a row, and
- * A2AError for what no attempt mends.
+ * task is at rest (CL-05, CL-07). `lost`: the stream that was cut before, if there was one. Throws {@link UnknownOutcomeError},
+ * {@link StillRunningError} after too many attempts in a row, and A2AError for what no attempt mends.
  */
-export async function* follow(following: Following): AsyncGenerator<Followed, void> {
+export async function* follow(following: Following, lost?: { readonly cause: A2AError | undefined }): AsyncGenerator<Followed, void> {
   const { connection, taskId, view, signal } = following;
-  const { reconnect } = connection.options;
-  let cause: A2AError | undefined;
-  for (let attempt = 0; attempt < reconnect.attempts;) {
-    if (attempt > 0) await pause(cause?.retryAfterMs ?? backoffMs(attempt - 1, reconnect), signal);
-    attempt += 1;
+  const { options } = connection;
+  let cause = lost?.cause;
+  // Streams lost in a row, and how many of them had brought nothing.
+  let losses = lost === undefined ? 0 : 1;
+  for (let fruitless = 0; fruitless < options.reconnect.attempts;) {
+    if (losses > 0) await comeBack(options, { taskId, losses, cause, signal });
+    losses += 1;
+    fruitless += 1;
     try {
       for await (const frame of subscribe(following)) {
-        attempt = 0;
+        losses = 1;
+        fruitless = 0;
         view.add(frame);
         yield frame;
         if (view.atRest) return;

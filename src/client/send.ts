@@ -13,7 +13,7 @@ import { A2AError, isTransient, UnknownOutcomeError } from "./a2a-error.ts";
 import type { Wait } from "./client-options.ts";
 import type { Connection } from "./connection.ts";
 import { follow, type Following, poll } from "./follow.ts";
-import { backoffMs, pause } from "./pause.ts";
+import { comeBack } from "./come-back.ts";
 import type { TaskView } from "./task-view.ts";
 
 /** What is sent. */
@@ -50,7 +50,8 @@ export async function* send(sending: Sending): AsyncGenerator<StreamResponse, vo
 async function* sendStreaming(sending: Sending, card: AgentCard): AsyncGenerator<StreamResponse, void> {
   const { connection, message, configuration, metadata, view, signal } = sending;
   const { reconnect } = connection.options;
-  for (let attempt = 0; view.task === undefined; attempt += 1) {
+  let cause: A2AError | undefined;
+  for (let attempt = 1; view.task === undefined; attempt += 1) {
     try {
       const frames = connection.stream({ signal }, ({ calls, tenant, options }) =>
         calls.sendStreamingMessage({ message, configuration, tenant, ...(metadata && { metadata }) }, options),
@@ -66,13 +67,14 @@ async function* sendStreaming(sending: Sending, card: AgentCard): AsyncGenerator
       if (!(thrown instanceof A2AError)) throw thrown;
       if (view.task !== undefined) {
         if (!isCut(thrown)) throw thrown;
+        cause = thrown;
         break;
       }
-      await mayRepeat(sending, card, thrown, attempt + 1 < reconnect.attempts);
-      await pause(thrown.retryAfterMs ?? backoffMs(attempt, reconnect), signal);
+      await mayRepeat(sending, card, thrown, attempt < reconnect.attempts);
+      await comeBack(connection.options, { taskId: undefined, losses: attempt, cause: thrown, signal });
     }
   }
-  if (view.task !== undefined) yield* follow(followingOf(sending, view.task));
+  if (view.task !== undefined) yield* follow(followingOf(sending, view.task), { cause });
 }
 
 /** SendMessage: the task as it is then, or the message, as a frame. */
@@ -82,7 +84,7 @@ async function sendUnary(sending: Sending, card: AgentCard, returnImmediately: b
   const { reconnect } = connection.options;
   // A send that blocks takes as long as the agent does.
   const timeoutMs = returnImmediately ? connection.options.timeoutMs : undefined;
-  for (let attempt = 0; ; attempt += 1) {
+  for (let attempt = 1; ; attempt += 1) {
     try {
       const reply: SendMessageResponse = await connection.call({ signal, repeatable: false, timeoutMs }, ({ calls, tenant, options }) =>
         calls.sendMessage({ message, configuration, tenant, ...(metadata && { metadata }) }, options),
@@ -94,8 +96,8 @@ async function sendUnary(sending: Sending, card: AgentCard, returnImmediately: b
       return frame;
     } catch (thrown) {
       if (!(thrown instanceof A2AError)) throw thrown;
-      await mayRepeat(sending, card, thrown, attempt + 1 < reconnect.attempts);
-      await pause(thrown.retryAfterMs ?? backoffMs(attempt, reconnect), signal);
+      await mayRepeat(sending, card, thrown, attempt < reconnect.attempts);
+      await comeBack(connection.options, { taskId: undefined, losses: attempt, cause: thrown, signal });
     }
   }
 }

@@ -82,6 +82,30 @@ suite("a send", () => {
       assert.equal(run.incomplete.size, 0);
     });
 
+    test(`tells of each connection that was lost, before it comes back, over ${binding}`, async () => {
+      const told: string[] = [];
+      await using it = await bed.through(binding, {
+        reconnect: { baseMs: 5, maxMs: 50, attempts: 1000 },
+        reconnecting: ({ taskId, losses }) => {
+          told.push(`${taskId} ${losses}`);
+          // Nothing comes through at first: the losses are in a row.
+          if (losses === 2) void it.proxy.accept();
+        },
+      });
+      const gate = bed().agent.gate();
+      const run = it.client.send(`chunks ${gate.name}`);
+      for await (const { event } of run) {
+        if (event.case !== "artifactUpdate" || told.length > 0) continue;
+        it.proxy.refuse();
+        it.proxy.cut();
+        gate.open(3);
+      }
+      const { id } = asTask(await run);
+      assert.deepEqual(told.slice(0, 2), [`${id} 1`, `${id} 2`]);
+      await it.client.send("complete");
+      assert.equal(told.length, told.findLastIndex((line) => line.startsWith(id)) + 1, "a run that loses nothing tells nothing");
+    });
+
     test(`CL-13 a send that is cut before its task is sent again with the same messageId, and one task begins, over ${binding}`, async () => {
       await using it = await bed.through(binding);
       const contextId = crypto.randomUUID();

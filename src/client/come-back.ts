@@ -1,0 +1,27 @@
+/** What comes after a cut: its user is told, and it is waited for a while. */
+import type { A2AError } from "./a2a-error.ts";
+import type { ClientOptions } from "./client-options.ts";
+import { backoffMs, pause } from "./pause.ts";
+
+/** A connection of a run that was lost. */
+export interface Cut {
+  /** Undefined where the task is not known yet: the message is sent again. */
+  readonly taskId: string | undefined;
+  /** How many in a row, from 1: it begins anew with every frame that comes. */
+  readonly losses: number;
+  /** Undefined where the stream ended as if it were over, and the task is not. */
+  readonly cause: A2AError | undefined;
+  /** How long until the next attempt. */
+  readonly pauseMs: number;
+}
+
+/** Tells of a cut and waits as long as the server asks for, else longer each time. Rejects with the signal's reason. */
+export async function comeBack(
+  { reconnect, reconnecting }: ClientOptions,
+  { signal, ...cut }: Omit<Cut, "pauseMs"> & { readonly signal: AbortSignal },
+): Promise<void> {
+  signal.throwIfAborted();
+  const pauseMs = cut.cause?.retryAfterMs ?? backoffMs(cut.losses - 1, reconnect);
+  reconnecting?.({ ...cut, pauseMs });
+  await pause(pauseMs, signal);
+}
