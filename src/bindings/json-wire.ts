@@ -88,9 +88,9 @@ export class JsonWire implements Wire {
         return { attempt, reply };
       }
       const error = await this.#error(reply);
-      const isUnknown = NO_ROUTE.has(reply.status) && clientErrorFacts(error).domain !== A2A_DOMAIN;
-      if (!isUnknown) attempt.known?.();
-      if (!isUnknown || index === attempts.length - 1) throw error;
+      const isAgents = clientErrorFacts(error).domain === A2A_DOMAIN;
+      if (isAgents) attempt.known?.();
+      if (isAgents || !NO_ROUTE.has(reply.status) || index === attempts.length - 1) throw error;
     }
     throw new TypeError(`${method.toString()}: there is no way to call it`);
   }
