@@ -14,6 +14,8 @@ export interface Title {
 }
 
 const FILES = ["test/**/*.ts", "src/testing/contract/*.ts"];
+/** What a client does is not on the page of the server. */
+const NOT_THE_SERVERS = ["test/client/**", "test/cli/**", "test/bindings/transport/**"];
 
 // A literal wherever it stands: titles come by tables and helpers too.
 const LITERAL = new RegExp(`(["\`])((?:${RULE_ID.source} )+)((?:\\\\[^]|(?!\\1)[^\\\\])*)\\1`, "g");
@@ -21,7 +23,7 @@ const SUITE = /^( *)suite\(\s*(["`])((?:\\.|(?!\2)[^\\])*)\2/gm;
 
 /** Reads every title with a number, in the order of files and lines. `root` is the repository's. */
 export function findTitles(root: string): Title[] {
-  const files = globSync(FILES, { cwd: root }).toSorted();
+  const files = globSync(FILES, { cwd: root, exclude: NOT_THE_SERVERS }).toSorted();
   return files.flatMap((file) => titlesIn(file, readFileSync(`${root}/${file}`, "utf8")));
 }
 
