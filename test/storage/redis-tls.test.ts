@@ -1,45 +1,15 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { join } from "node:path";
 import { test } from "node:test";
+import { makeCertificates } from "../certificates.ts";
 import { freePort } from "../redis/free-port.ts";
 import { removeFolder, temporaryFolder } from "../redis/child-guard.ts";
 import { redisServer } from "../redis/redis-server.ts";
 import { openConnections } from "./open-connections.ts";
 
-interface Certificates {
-  readonly ca: string;
-  readonly cert: string;
-  readonly key: string;
-}
-
-function makeCertificates(folder: string): Certificates {
-  const file = (name: string): string => join(folder, name);
-  const openssl = (...args: string[]): void => void execFileSync("openssl", args, { stdio: "pipe" });
-  const [ca, caKey, cert, key, request] = [file("ca.pem"), file("ca.key"), file("cert.pem"), file("cert.key"), file("cert.csr")] as const;
-  openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=test CA", "-keyout", caKey, "-out", ca);
-  openssl(
-    "req",
-    "-newkey",
-    "rsa:2048",
-    "-nodes",
-    "-subj",
-    "/CN=redis",
-    "-addext",
-    "subjectAltName=IP:127.0.0.1",
-    "-keyout",
-    key,
-    "-out",
-    request,
-  );
-  openssl("x509", "-req", "-days", "1", "-in", request, "-CA", ca, "-CAkey", caKey, "-copy_extensions", "copy", "-out", cert);
-  return { ca, cert, key };
-}
-
 test("rediss:// speaks TLS, shows a certificate where one is asked for, and trusts only the given authority", async () => {
   const folder = temporaryFolder("tls");
   try {
-    const { ca, cert, key } = makeCertificates(folder);
+    const { ca, cert, key } = makeCertificates(folder, "IP:127.0.0.1");
     const tlsPort = await freePort();
     await using _server = await redisServer({
       args: [

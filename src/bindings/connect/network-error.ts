@@ -4,6 +4,8 @@ import { unreachedError } from "../../rpc/client-errors.ts";
 
 /** Where a connection was still being made. */
 const CONNECTING: ReadonlySet<string> = new Set(["connect", "getaddrinfo"]);
+/** Codes of a TLS that did not come about; those of certificates are OpenSSL's. */
+const NO_TLS = /^(?:EPROTO$|ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|ERROR_IN_CERT_|INVALID_)/;
 const NOT_CONNECTED = "connection establishment timed out";
 
 /**
@@ -18,7 +20,8 @@ export function networkError(thrown: unknown): ConnectError {
   const error = ConnectError.from(thrown);
   if (error.rawMessage === NOT_CONNECTED) return unreachedError(error.rawMessage, error);
   const cause = nodeErrorOf(error.cause);
-  if (cause?.syscall !== undefined && CONNECTING.has(cause.syscall)) return unreachedError(`no connection: ${cause.message}`, error);
+  const connecting = CONNECTING.has(cause?.syscall ?? "") || NO_TLS.test(cause?.code ?? "");
+  if (cause !== undefined && connecting) return unreachedError(`no connection: ${cause.message}`, error);
   if (cause === undefined && !CUT.test(error.rawMessage)) return error;
   return new ConnectError(`the connection has failed: ${error.rawMessage}`, Code.Unavailable, error.metadata, undefined, error);
 }

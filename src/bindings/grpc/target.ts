@@ -4,7 +4,7 @@
 export interface GrpcTarget {
   readonly address: string;
   readonly plaintext: boolean;
-  /** Whether a name may stand for several servers that share the calls. */
+  /** Whether the address asks for it that all servers it stands for share the calls. */
   readonly balanced: boolean;
 }
 
@@ -13,13 +13,14 @@ const RESOLVED = /^(dns|unix|unix-abstract|ipv4|ipv6):/;
 const HOST_PORT = /^(?:\[[0-9A-Fa-f:.%]+\]|[^\s/:?#[\]@]+)(?::\d{1,5})?$/;
 
 /**
- * Reads `host:port`, `http://host:port`, `https://host:port`, `dns:///host:port`, `unix:/path`, `ipv4:` and `ipv6:`. `plaintext` decides on
+ * Reads `host:port`, `http://host:port`, `https://host:port`, `dns:///host:port`, `unix:/path`, `ipv4:` and `ipv6:` with one address or several. `plaintext` decides on
  * TLS where it is given; else `http:` and unix sockets are plaintext and all others TLS. Throws a TypeError for anything else.
  */
 export function parseGrpcTarget(url: string, plaintext: boolean | undefined): GrpcTarget {
   const scheme = RESOLVED.exec(url)?.[1];
   if (scheme !== undefined) {
-    return { address: url, plaintext: plaintext ?? scheme.startsWith("unix"), balanced: scheme === "dns" };
+    const isSocket = scheme.startsWith("unix");
+    return { address: url, plaintext: plaintext ?? isSocket, balanced: !isSocket };
   }
   if (/^https?:/i.test(url)) return fromHttp(url, plaintext);
   if (!HOST_PORT.test(url)) throw badAddress(url);

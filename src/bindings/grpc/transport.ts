@@ -24,7 +24,10 @@ import { type GrpcTarget, parseGrpcTarget } from "./target.ts";
 
 /** What the gRPC transport takes. */
 export interface GrpcTransportOptions extends TransportOptions {
-  /** `host:port`, `http://` or `https://` with a host, `dns:///host:port`, whose addresses share the calls, or `unix:/path` (C-48). */
+  /**
+   * `host:port`, `http://` or `https://` with a host, `unix:/path`, or `dns:///host:port`, whose addresses share the calls one after the
+   * other (C-48).
+   */
   readonly url: string;
   /** Whether to go without TLS. Default: as the URL's scheme says, and TLS where it has none. */
   readonly plaintext?: boolean;
