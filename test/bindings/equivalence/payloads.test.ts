@@ -99,6 +99,20 @@ suite("what is said", () => {
   });
 });
 
+suite("what is said at length", () => {
+  const bed = sharedBed({}, new Echo());
+
+  // Large frames leave in slices: of these two one has its characters across the cuts.
+  for (const offset of [0, 1]) {
+    test(`R-276 comes back as it was, also where a frame is cut within a character: ${offset} before it`, async () => {
+      const text = `${"x".repeat(offset)}${"💥".repeat(140_000)}`;
+      for (const caller of bed().callers) {
+        assert.equal(await roundTrip({ caller, readers: [caller] }, { parts: [{ text }], metadata: {} }), COPIES);
+      }
+    });
+  }
+});
+
 suite("what is said in the JSON of Connect and gRPC-Web", () => {
   const bed = sharedBed({}, new Echo());
 

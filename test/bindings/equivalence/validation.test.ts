@@ -96,10 +96,21 @@ suite("a request for a task that is not valid", () => {
   });
 
   test("R-268 C-30 names an id that is missing, where the binding can leave it out", async () => {
-    for (const caller of [bed().grpc, bed().jsonRpc]) {
+    for (const caller of bed().callers.filter(({ binding }) => binding !== "rest")) {
       const calls = [caller.unary("GetTask", {}), caller.unary("CancelTask", {}), caller.stream("SubscribeToTask", {})];
       for (const failure of await Promise.all(calls.map(failureOf))) checkFailure(caller, failure, "INVALID_ARGUMENT", ["id"]);
     }
+  });
+});
+
+suite("names beyond all measure", () => {
+  const bed = sharedBed({ tenants: "any" });
+  const long = "x".repeat(513);
+
+  everywhere("R-251 are named: a list's context, a tenant", bed, async (caller) => {
+    const context = await failureOf(caller.unary("ListTasks", { contextId: long }));
+    const tenant = await failureOf(caller.unary("ListTasks", { tenant: long }));
+    return [checkFailure(caller, context, "INVALID_ARGUMENT", ["contextId"]), checkFailure(caller, tenant, "INVALID_ARGUMENT", ["tenant"])];
   });
 });
 
@@ -125,6 +136,20 @@ suite("media types", () => {
     const failures = await Promise.all(calls.map(failureOf));
     assert.equal((await caller.unary("ListTasks", { contextId })).message["totalSize"], undefined);
     return failures.map((failure) => checkFailure(caller, failure, "CONTENT_TYPE_NOT_SUPPORTED"));
+  });
+
+  everywhere("R-014 R-034 that nobody takes are refused on a task that exists too, which stays as it is", bed, async (caller) => {
+    const { id } = taskOf(await caller.unary("SendMessage", send("input")));
+    const refusedParts = { message: { taskId: id, parts: [{ text: "complete", mediaType: "audio/ogg" }] } };
+    const requests = [
+      send("", refusedParts),
+      send("complete", { message: { taskId: id }, configuration: { acceptedOutputModes: ["audio/ogg"] } }),
+    ];
+    const calls = requests.flatMap((request) => [caller.unary("SendMessage", request), caller.stream("SendStreamingMessage", request)]);
+    const failures = await Promise.all(calls.map(failureOf));
+    const { message: task } = await caller.unary("GetTask", { id });
+    assert.equal((task["status"] as JsonObject)["state"], "TASK_STATE_INPUT_REQUIRED");
+    return [failures.map((failure) => checkFailure(caller, failure, "CONTENT_TYPE_NOT_SUPPORTED")), task];
   });
 
   everywhere("that are longer than any error may be are cut in it", bed, async (caller) => {

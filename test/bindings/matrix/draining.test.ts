@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { fileRedis } from "../../redis/file-redis.ts";
-import { type Bed, brief, collect, failureOf, nextFrame, openBed, send, startTask, stateOf, taskOf } from "../bed.ts";
+import { type Bed, brief, collect, errorOf, failureOf, nextFrame, openBed, send, startTask, stateOf, taskOf } from "../bed.ts";
 import { checkFailure } from "../failures.ts";
 import type { Gate } from "../scenario-agent.ts";
 
@@ -55,6 +55,28 @@ suite("a replica that is going away", { timeout: 60_000 }, () => {
       assert.equal(stateOf(read.message), "TASK_STATE_COMPLETED");
     }
     gate.open();
+    await drained;
+  });
+
+  test("R-252 R-253 ends the waits of cancels that it cannot see through so that their callers ask again", async () => {
+    await using bed = await openBed({ drainMs: 200, cancelGraceMs: 60_000 });
+    const waits = [];
+    for (const caller of bed.callers) {
+      const gate = bed.agent.gate();
+      const id = await startTask(caller, `deaf ${gate.name}`);
+      const turn = await gate.reached;
+      const aborted = new Promise((resolve) => turn.signal.addEventListener("abort", resolve, { once: true }));
+      const failed = errorOf(caller.unary("CancelTask", { id }));
+      await aborted;
+      waits.push({ caller, id, gate, failed });
+    }
+    const drained = bed.server.drain({ atOnce: true });
+    for (const { caller, id, failed } of waits) {
+      const { failure } = await failed;
+      checkFailure(caller, failure, "SERVER_DRAINING");
+      assert.deepEqual(failure.metadata, { taskId: id });
+    }
+    for (const { gate } of waits) gate.open();
     await drained;
   });
 });
