@@ -100,7 +100,8 @@ suite("what is said", () => {
 });
 
 suite("what is said at length", () => {
-  const bed = sharedBed({}, new Echo());
+  // A reader that falls behind is to find what it has not seen.
+  const bed = sharedBed({ windowBytes: 64 * 1024 * 1024 }, new Echo());
 
   // Large frames leave in slices: of these two one has its characters across the cuts.
   for (const offset of [0, 1]) {
