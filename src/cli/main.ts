@@ -1,6 +1,15 @@
 /** The command line: `throughline <command>`. */
 import { existsSync, readFileSync } from "node:fs";
-import { Command } from "commander";
+import { Command, CommanderError } from "commander";
+import { cancelCommand } from "./cancel.ts";
+import { cardCommand } from "./card.ts";
+import { completionCommand } from "./completion.ts";
+import { EXIT, exitHelp } from "./exit-codes.ts";
+import { followCommand } from "./follow.ts";
+import { getCommand } from "./get.ts";
+import { listCommand } from "./list.ts";
+import { pushCommand } from "./push.ts";
+import { sendCommand } from "./send.ts";
 import { serveCommand } from "./serve.ts";
 
 // From the source and from dist/ alike: the nearest package.json above.
@@ -9,10 +18,40 @@ const manifest = [`../../package.json`, `../../../package.json`]
   .find((url) => existsSync(url));
 const { version } = JSON.parse(manifest === undefined ? "{}" : readFileSync(manifest, "utf8")) as { version: string };
 
-const program = new Command("throughline")
-  .description("A durable A2A 1.0 service: one ordered log per task, over gRPC, HTTP+JSON and JSON-RPC.")
-  .version(version)
-  .showHelpAfterError()
-  .addCommand(serveCommand());
+const EXAMPLES = `
+Examples:
+  throughline serve agent.ts                            serves an agent
+  throughline card --agent https://agent.example        what another one can
+  throughline send 'hello'                              calls the one at THROUGHLINE_AGENT, or http://127.0.0.1:8080`;
 
-await program.parseAsync();
+const program = new Command("throughline")
+  .description("A2A 1.0 agents: serve one that survives, call any so that the call survives.")
+  .version(version);
+program
+  .addCommand(serveCommand())
+  .addCommand(cardCommand())
+  .addCommand(sendCommand())
+  .addCommand(followCommand())
+  .addCommand(getCommand())
+  .addCommand(listCommand())
+  .addCommand(cancelCommand())
+  .addCommand(pushCommand())
+  .addCommand(completionCommand(program))
+  .addHelpText("after", `${EXAMPLES}\n${exitHelp()}`);
+endAsDocumented(program, "throughline");
+
+// What cannot be written any more is told to who writes it; on stderr to nobody.
+process.stdout.on("error", () => undefined);
+process.stderr.on("error", () => undefined);
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (!(error instanceof CommanderError)) throw error;
+  process.exitCode = error.exitCode === 0 ? EXIT.done : EXIT.usage;
+}
+
+/** What commander refuses throws, and names the help that has the answer. */
+function endAsDocumented(command: Command, path: string): void {
+  command.exitOverride().showHelpAfterError(`(${path} --help shows how)`);
+  for (const one of command.commands) endAsDocumented(one, `${path} ${one.name()}`);
+}

@@ -10,6 +10,7 @@ import type { Log } from "../core/telemetry.ts";
 import { OptionsError } from "../server/options.ts";
 import { type RunningServer, serve } from "../server/serve.ts";
 import { knownOptions, readOptions } from "./read-options.ts";
+import { quoted } from "./shell-word.ts";
 
 /** The command. */
 export function serveCommand(): Command {
@@ -135,9 +136,4 @@ function storeOf({ options }: RunningServer): string {
 function reachable(host: string): string {
   if (host === "0.0.0.0" || host === "::") return "127.0.0.1";
   return host.includes(":") ? `[${host}]` : host;
-}
-
-/** A word for the shell, whatever it holds. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,0 +1,149 @@
+/** What the commands that call an agent share: the flags that say where it is and how to call it, and how they end. */
+import { readFileSync } from "node:fs";
+import { Command, InvalidArgumentError, Option } from "commander";
+import { A2AClient, A2AError, type ClientBinding, type ClientOptionsInput } from "../client/index.ts";
+import type { ExitCode } from "./exit-codes.ts";
+import { reportFailure, UsageError } from "./failures.ts";
+import { shellWord } from "./shell-word.ts";
+
+const DEFAULT_AGENT = "http://127.0.0.1:8080";
+
+const BINDINGS: Readonly<Record<string, ClientBinding>> = { grpc: "GRPC", rest: "HTTP+JSON", "json-rpc": "JSONRPC", connect: "CONNECT" };
+
+interface AgentFlags {
+  readonly agent: URL;
+  readonly binding?: string;
+  readonly header?: Readonly<Record<string, string>>;
+  readonly token?: string;
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: string;
+  readonly plaintext?: true;
+  readonly timeout?: number;
+  readonly json?: true;
+}
+
+/** One run of such a command. */
+export interface AgentCall<F> {
+  readonly flags: F & { readonly json?: true };
+  readonly args: readonly string[];
+  /** Aborts when the time is over that `--timeout` gives. */
+  readonly signal: AbortSignal;
+  /** The agent's client; it is closed when the command ends. */
+  readonly connect: (options?: ClientOptionsInput) => Promise<A2AClient>;
+  /** The line that calls the same agent in the same way with these words; secrets are left out. */
+  readonly again: (...words: readonly string[]) => string;
+}
+
+/** A command with the flags that all of them have. */
+export function agentCommand(name: string): Command {
+  return new Command(name)
+    .addOption(
+      new Option("--agent <url>", "the agent: its base URL, or that of its card")
+        .env("THROUGHLINE_AGENT")
+        .default(new URL(DEFAULT_AGENT), DEFAULT_AGENT)
+        .argParser(agentUrl),
+    )
+    .addOption(new Option("--binding <name>", "how to call it (default: as its card prefers)").choices(Object.keys(BINDINGS)))
+    .option("--header <field>", "'Name: value' to send with every call; repeatable", header)
+    .addOption(new Option("--token <token>", "bearer token to send with every call").env("THROUGHLINE_TOKEN"))
+    .option("--ca <file>", "authorities to trust, in PEM")
+    .option("--cert <file>", "certificate to show, in PEM; with --key")
+    .option("--key <file>", "its key, in PEM")
+    .option("--plaintext", "gRPC without TLS, whatever the card says")
+    .option("--timeout <seconds>", "give up after this time; a task goes on", positive)
+    .option("--json", "JSON for machines");
+}
+
+/** Gives a command what it does: `act` answers the exit code, and what it throws is told in one line. */
+export function calling<F>(command: Command, act: (call: AgentCall<F>) => Promise<ExitCode>): Command {
+  return command.action(async () => {
+    const flags = command.opts<AgentFlags>();
+    await using clients = new AsyncDisposableStack();
+    const signal = flags.timeout === undefined ? new AbortController().signal : AbortSignal.timeout(flags.timeout * 1000);
+    const call: AgentCall<F> = {
+      flags: flags as AgentFlags & F,
+      args: command.args,
+      signal,
+      connect: async (options = {}) => clients.use(await connect(flags, options, signal)),
+      again: (...words) => ["throughline", ...words.map(shellWord), ...givenFlags(command)].join(" "),
+    };
+    try {
+      process.exitCode = await act(call);
+    } catch (error) {
+      process.exitCode = await reportFailure(error, { json: flags.json === true });
+    }
+  });
+}
+
+/** A whole number above 0, for a flag. */
+export function whole(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError("It must be a whole number above 0.");
+  return Number(text);
+}
+
+/** A number above 0, for a flag. */
+export function positive(text: string): number {
+  const value = Number(text);
+  if (!(value > 0 && value <= 2_000_000)) throw new InvalidArgumentError("It must be a number above 0.");
+  return value;
+}
+
+function agentUrl(text: string): URL {
+  // A variable that is set to nothing counts as one that is not set.
+  const url = URL.parse(/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : text === "" ? DEFAULT_AGENT : `http://${text}`);
+  if (url === null || !/^https?:$/.test(url.protocol)) throw new InvalidArgumentError("It must be an http or https URL.");
+  return url;
+}
+
+function header(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const [, name = "", value = ""] = /^([!#$%&'*+.^`|~\w-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*?)[ \t]*$/.exec(text) ?? [];
+  if (name === "") throw new InvalidArgumentError("It must be 'Name: value'.");
+  const key = name.toLowerCase();
+  return { ...before, [key]: before[key] === undefined ? value : `${before[key]}, ${value}` };
+}
+
+async function connect(flags: AgentFlags, options: ClientOptionsInput, signal: AbortSignal): Promise<A2AClient> {
+  const binding = flags.binding === undefined ? undefined : BINDINGS[flags.binding];
+  if ((flags.cert === undefined) !== (flags.key === undefined)) throw new UsageError("--cert and --key go together");
+  const [ca, cert, key] = (["ca", "cert", "key"] as const).map((flag) => pem(flag, flags[flag]));
+  const given: ClientOptionsInput = {
+    ...options,
+    ...(binding && { bindings: [binding] }),
+    ...(flags.plaintext && { plaintext: true }),
+    headers: { ...flags.header, ...(flags.token && { authorization: `Bearer ${flags.token}` }) },
+    tls: { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) },
+  };
+  try {
+    return await A2AClient.connect(flags.agent, { ...given, signal });
+  } catch (error) {
+    if (!(error instanceof A2AError)) throw error;
+    throw new A2AError(error.cause, `${error.message}; --agent or THROUGHLINE_AGENT says where the agent is`);
+  }
+}
+
+function pem(flag: string, file: string | undefined): string | undefined {
+  if (file === undefined) return undefined;
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    throw new UsageError(`--${flag}: cannot read ${file}`);
+  }
+}
+
+/** The shared flags as they were given. */
+function givenFlags(command: Command): string[] {
+  const flags = command.opts<AgentFlags>();
+  const given = (name: string): boolean => command.getOptionValueSource(name) === "cli";
+  const files = (["ca", "cert", "key"] as const).flatMap((name) =>
+    flags[name] === undefined ? [] : [`--${name}`, shellWord(flags[name])],
+  );
+  return [
+    ...(given("agent") ? ["--agent", shellWord(flags.agent.href)] : []),
+    ...(flags.binding === undefined ? [] : ["--binding", flags.binding]),
+    ...Object.keys(flags.header ?? {}).flatMap((name) => ["--header", shellWord(`${name}: <value>`)]),
+    ...(given("token") ? ["--token", shellWord("<token>")] : []),
+    ...files,
+    ...(flags.plaintext ? ["--plaintext"] : []),
+  ];
+}

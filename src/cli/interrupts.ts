@@ -1,0 +1,38 @@
+/** Ctrl-C while a task is waited for. */
+
+/** How long a second Ctrl-C is waited for. */
+const AGAIN_MS = 2000;
+
+/** What is done at each. */
+export interface Interrupted {
+  /** At once after the first: says what comes, and how to come back. */
+  readonly hint: () => void;
+  /** When no second one came in time, and after the third. */
+  readonly leave: () => void;
+  /** At the second. */
+  readonly cancel: () => void;
+}
+
+/** The first Ctrl-C leaves the task after a moment, a second one in that moment cancels it, a third leaves it at once. */
+export function onInterrupts({ hint, leave, cancel }: Interrupted): Disposable {
+  let count = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const interrupted = (): void => {
+    count += 1;
+    clearTimeout(timer);
+    if (count > 2) return leave();
+    if (count === 2) return cancel();
+    timer = setTimeout(() => {
+      count = 2;
+      leave();
+    }, AGAIN_MS);
+    hint();
+  };
+  process.on("SIGINT", interrupted);
+  return {
+    [Symbol.dispose]: () => {
+      clearTimeout(timer);
+      process.off("SIGINT", interrupted);
+    },
+  };
+}
