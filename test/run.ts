@@ -3,18 +3,20 @@ import { globSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
+import { ensureChromium } from "./browser/find-chromium.ts";
 import { ensureRedisServer } from "./redis/install-redis.ts";
 
 const RUN_MS = 45 * 60_000;
 
+const named = process.argv.slice(2);
+const files = named.length > 0 ? named : globSync("test/**/*.test.ts").toSorted();
 try {
   ensureRedisServer();
+  if (files.some((file) => file.includes("test/browser/"))) ensureChromium();
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
   process.exit(1);
 }
-const named = process.argv.slice(2);
-const files = named.length > 0 ? named : globSync("test/**/*.test.ts").toSorted();
 let passed = 0;
 let failed = 0;
 const events = run({

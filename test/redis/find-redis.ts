@@ -1,13 +1,10 @@
 /** Where the redis-server of this machine is, and whether it is new enough. */
 import { spawnSync } from "node:child_process";
-import { accessSync, constants, statSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { installLine } from "../apt.ts";
+import { findProgram } from "../find-program.ts";
 
 /** Says where redis-server is; `npm test` sets it, so that the files of a run need not look for it again. */
 export const REDIS_SERVER = "REDIS_SERVER";
-
-/** What a person types where the runner may not install it. */
-const INSTALL_LINE = "apt-get update && apt-get install -y --no-install-recommends redis-server";
 
 const OLDEST_MAJOR = 7;
 
@@ -17,7 +14,8 @@ const OLDEST_MAJOR = 7;
  */
 export function findRedisServer(): string {
   const path = locateRedisServer();
-  if (path === undefined) throw new Error(`The tests need redis-server ${OLDEST_MAJOR}.0 or newer. Install it: ${INSTALL_LINE}`);
+  if (path === undefined)
+    throw new Error(`The tests need redis-server ${OLDEST_MAJOR}.0 or newer. Install it: ${installLine("redis-server")}`);
   checkVersion(path);
   return path;
 }
@@ -25,9 +23,7 @@ export function findRedisServer(): string {
 /** As {@link findRedisServer}, but undefined where there is none, and its version is not looked at. */
 export function locateRedisServer(): string | undefined {
   const named = process.env[REDIS_SERVER];
-  if (named !== undefined && named !== "") return named;
-  const folders = [...(process.env["PATH"] ?? "").split(delimiter).filter(Boolean), "/usr/bin", "/usr/local/bin"];
-  return folders.map((folder) => join(folder, "redis-server")).find(isExecutable);
+  return named !== undefined && named !== "" ? named : findProgram("redis-server");
 }
 
 const checked = new Set<string>();
@@ -39,13 +35,4 @@ function checkVersion(path: string): void {
   const [, version = "?", major] = /v=((\d+)\.[\d.]+)/.exec(stdout) ?? [];
   if (Number(major ?? 0) < OLDEST_MAJOR) throw new Error(`The tests need redis-server ${OLDEST_MAJOR}.0 or newer; ${path} is ${version}.`);
   checked.add(path);
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile();
-  } catch {
-    return false;
-  }
 }
