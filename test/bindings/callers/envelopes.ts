@@ -24,7 +24,7 @@ export function envelope(bytes: Uint8Array, flags = 0): Buffer {
 }
 
 /** The envelopes of a body, as they come. Throws where the last one is not whole. */
-export async function* envelopesOf(body: Readable): AsyncGenerator<Envelope, undefined> {
+async function* envelopesOf(body: Readable): AsyncGenerator<Envelope, undefined> {
   let rest = Buffer.alloc(0);
   for await (const chunk of body) {
     rest = Buffer.concat([rest, chunk as Buffer]);
@@ -79,7 +79,7 @@ export function encodeRequest(method: DescMethod, codec: Codec, request: JsonObj
 }
 
 /** A reply's message, read strictly. */
-export function decodeReply(method: DescMethod, codec: Codec, bytes: Buffer): Message {
+function decodeReply(method: DescMethod, codec: Codec, bytes: Buffer): Message {
   return codec === "proto" ? fromBinary(method.output, bytes) : fromJson(method.output, JSON.parse(bytes.toString("utf8")) as JsonValue);
 }
 
