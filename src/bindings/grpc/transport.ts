@@ -118,7 +118,8 @@ class GrpcWire implements Wire {
       failure = statusError(error, header);
       begun.reject(failure);
     });
-    // An error overtakes what was received before it, the end does not.
+    // An error overtakes what is buffered, which is still to be read. Messages that grpc-js had not handed out by then it drops: what is
+    // read is what was sent first.
     call.on("end", () => {
       begun.resolve();
       frames.end(failure === undefined ? "clean" : { error: failure });
