@@ -22,6 +22,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   UNAUTHENTICATED: "give a token: --token or THROUGHLINE_TOKEN",
   PERMISSION_DENIED: "another token may be allowed to: --token or THROUGHLINE_TOKEN",
   PUSH_NOTIFICATION_NOT_SUPPORTED: "`throughline follow` waits for a task",
+  CONTENT_TYPE_NOT_SUPPORTED: "`throughline card` shows what the agent takes",
   UNSUPPORTED_OPERATION: "`throughline card` shows what the agent can",
   EXTENDED_AGENT_CARD_NOT_CONFIGURED: "leave out --extended",
 };

@@ -1,12 +1,12 @@
 /** Ctrl-C while a task is waited for. */
 
-/** How long a second Ctrl-C is waited for. */
-const AGAIN_MS = 2000;
+/** How long a second Ctrl-C is waited for: two seconds, unless the environment says otherwise. */
+const AGAIN_MS = Number(process.env["THROUGHLINE_CTRL_C_MS"]) || 2000;
 
 /** What is done at each. */
 export interface Interrupted {
-  /** At once after the first: says what comes, and how to come back. */
-  readonly hint: () => void;
+  /** At once after the first: says what comes, in how many milliseconds. */
+  readonly hint: (ms: number) => void;
   /** When no second one came in time, and after the third. */
   readonly leave: () => void;
   /** At the second. */
@@ -26,7 +26,7 @@ export function onInterrupts({ hint, leave, cancel }: Interrupted): Disposable {
       count = 2;
       leave();
     }, AGAIN_MS);
-    hint();
+    hint(AGAIN_MS);
   };
   process.on("SIGINT", interrupted);
   return {

@@ -36,7 +36,7 @@ export function sendCommand(): Command {
   const command = agentCommand("send")
     .description("Send a message, and show the task until it is at rest.")
     .argument("[text...]", "what to say; - or nothing reads standard input")
-    .option("--file <path>", "a file to send along; repeatable", (path, all: readonly string[] = []) => [...all, path])
+    .option("--file <path>", "a file to send along; repeatable", (path, all: readonly string[] | undefined) => [...(all ?? []), path])
     .option("--task <id>", "go on with this task: answer what it asks")
     .option("--context <id>", "begin a task in this context")
     .option("--message-id <id>", "the message's id (default: a new one); the same again is the same message")

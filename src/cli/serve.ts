@@ -8,7 +8,7 @@ import { pino } from "pino";
 import type { Agent } from "../core/agent.ts";
 import type { Log } from "../core/telemetry.ts";
 import { OptionsError } from "../server/options.ts";
-import { type RunningServer, serve } from "../server/serve.ts";
+import type { RunningServer } from "../server/serve.ts";
 import { knownOptions, readOptions } from "./read-options.ts";
 import { quoted } from "./shell-word.ts";
 
@@ -37,6 +37,8 @@ async function run(path: string, flags: Record<string, string>): Promise<void> {
   );
   const options = await readOptions(named, process.env, flags["config"]);
   const agent = await loadAgent(path);
+  // Those who only call an agent need not wait for all that serves one.
+  const { serve } = await import("../server/serve.ts");
   const server = await serve({ ...options, agent, log: logger(flags["log"] ?? "info") }).catch(namingFlags);
   stopOnSignals(server);
   process.stdout.write(welcome(agent, server));

@@ -44,7 +44,7 @@ export async function watchRun(watched: Watched): Promise<ExitCode> {
   await using run = watched.begin(client, AbortSignal.any([leave.signal, call.signal]));
   const canceling = new Canceling(client, leave);
   using _ = onInterrupts({
-    hint: () => say("leaving in 2 s, the task goes on; Ctrl-C again cancels it"),
+    hint: (ms) => say(`leaving in ${ms / 1000} s, the task goes on; Ctrl-C again cancels it`),
     leave: () => leave.abort(new Left()),
     cancel: () => {
       say("canceling; Ctrl-C again leaves at once");
@@ -64,6 +64,9 @@ export async function watchRun(watched: Watched): Promise<ExitCode> {
     return exitCodeOf(reply);
   } catch (error) {
     return await afterFailure(error, watched, { run, printer });
+  } finally {
+    // A cancel that has no reply yet needs none any more.
+    leave.abort(new Left());
   }
 }
 

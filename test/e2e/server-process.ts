@@ -29,14 +29,17 @@ export class CliProcess implements AsyncDisposable {
   stderr = "";
   readonly #waiting = new Set<() => void>();
 
-  constructor(args: readonly string[], env: Readonly<Record<string, string | undefined>>) {
+  /** `input`: what it reads. Default: nothing. */
+  constructor(args: readonly string[], env: Readonly<Record<string, string | undefined>>, input?: string | Uint8Array) {
     // What steers this test's own process would steer the other one too.
     const kept = Object.entries(process.env).filter(([name]) => !/^(NODE_TEST|NODE_OPTIONS|NODE_V8|THROUGHLINE_)/.test(name));
     this.child = spawn(process.execPath, args, {
       cwd: ROOT,
       env: { ...Object.fromEntries(kept), ...env },
-      stdio: ["ignore", "pipe", "pipe"],
+      stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
     });
+    // One that does not read all has its reasons.
+    this.child.stdin?.on("error", () => undefined).end(input);
     const { promise, resolve } = Promise.withResolvers<Exit>();
     this.exited = promise;
     this.child.once("close", (code, signal) => resolve({ code, signal }));
@@ -90,8 +93,12 @@ export interface ServerProcess extends AsyncDisposable {
 }
 
 /** `throughline` with these arguments, from the source. */
-export function cli(args: readonly string[], env: Readonly<Record<string, string | undefined>> = QUICK): CliProcess {
-  return new CliProcess(["src/cli/main.ts", ...args], env);
+export function cli(
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>> = QUICK,
+  input?: string | Uint8Array,
+): CliProcess {
+  return new CliProcess(["src/cli/main.ts", ...args], env, input);
 }
 
 /** Starts `throughline serve …` and waits until it says where it listens. */
@@ -106,12 +113,20 @@ export async function startServer(
   return { process: server, ports, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
 }
 
+/** What came of a process. */
+export interface Ran {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
 /** Runs `throughline …` to its end. */
 export async function runCli(
   args: readonly string[],
   env?: Readonly<Record<string, string | undefined>>,
-): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> {
-  const process = cli(args, env);
+  input?: string | Uint8Array,
+): Promise<Ran> {
+  const process = cli(args, env, input);
   const { code } = await process.exited;
   return { code, stdout: process.stdout, stderr: process.stderr };
 }
