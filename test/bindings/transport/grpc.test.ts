@@ -5,62 +5,17 @@ import { suite, test } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { anyPack } from "@bufbuild/protobuf/wkt";
 import { Code, type ConnectError } from "@connectrpc/connect";
-import {
-  Metadata,
-  Server,
-  ServerCredentials,
-  type ServerUnaryCall,
-  type ServerWritableStream,
-  type StatusObject,
-  type UntypedServiceImplementation,
-} from "@grpc/grpc-js";
+import { Metadata, type StatusObject } from "@grpc/grpc-js";
 import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.ts";
 import { StatusSchema } from "../../../gen/google/rpc/status_pb.ts";
-import { A2AService, GetTaskRequestSchema, StreamResponseSchema, TaskSchema } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
-import { definitionOf } from "../../../src/bindings/grpc/definition.ts";
+import { A2AService, GetTaskRequestSchema, TaskSchema } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
 import { http2StreamOf } from "../../../src/bindings/grpc/stream.ts";
-import { createGrpcTransport, type GrpcTransportOptions } from "../../../src/bindings/grpc/transport.ts";
+import { createGrpcTransport } from "../../../src/bindings/grpc/transport.ts";
 import { until } from "../../redis/until.ts";
-import { type A2AClient, client, factsOf } from "./ways.ts";
-
-type Unary = ServerUnaryCall<Buffer, Buffer>;
-type Streaming = ServerWritableStream<Buffer, Buffer>;
-
-/** What GetTask and SubscribeToTask do; other methods are not there. */
-interface Behaviour {
-  readonly get?: (call: Unary, callback: (error: Partial<StatusObject> | null, bytes?: Buffer, trailer?: Metadata) => void) => void;
-  readonly subscribe?: (call: Streaming) => void;
-}
-
-class PlainServer implements AsyncDisposable {
-  readonly #server = new Server();
-  port = 0;
-
-  static async open({ get, subscribe }: Behaviour): Promise<PlainServer> {
-    const plain = new PlainServer();
-    const implementation: UntypedServiceImplementation = { ...(get && { GetTask: get }), ...(subscribe && { SubscribeToTask: subscribe }) };
-    plain.#server.addService(definitionOf(A2AService), implementation);
-    const bound = Promise.withResolvers<number>();
-    plain.#server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, port) =>
-      error === null ? bound.resolve(port) : bound.reject(error),
-    );
-    plain.port = await bound.promise;
-    return plain;
-  }
-
-  /** A client of it. */
-  client(options: Partial<GrpcTransportOptions> = {}): { readonly client: A2AClient } & Disposable {
-    return client(createGrpcTransport({ url: `http://127.0.0.1:${this.port}`, ...options }));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.forceShutdown();
-  }
-}
+import { PlainGrpcServer, taskFrame } from "./plain-grpc-server.ts";
+import { factsOf } from "./ways.ts";
 
 const task = (id: string): Buffer => Buffer.from(toBinary(TaskSchema, create(TaskSchema, { id })));
-const frame = (id: string): Buffer =>
-  Buffer.from(toBinary(StreamResponseSchema, create(StreamResponseSchema, { payload: { case: "task", value: { id } } })));
 
 function details(bytes: Uint8Array): Metadata {
   const metadata = new Metadata();
@@ -92,7 +47,7 @@ suite("statuses of gRPC", () => {
   ] as const) {
     test(name, async () => {
       const error = { details: "said so", ...status } as Partial<StatusObject>;
-      await using server = await PlainServer.open({
+      await using server = await PlainGrpcServer.open({
         get: (_, callback) => callback(error),
         subscribe: (call) => void call.emit("error", error),
       });
@@ -106,9 +61,9 @@ suite("statuses of gRPC", () => {
 
   test("what is read before an error is what was sent first, without a gap", async () => {
     const sent = Array.from({ length: 1000 }, (_, at) => `t${at}`);
-    await using server = await PlainServer.open({
+    await using server = await PlainGrpcServer.open({
       subscribe(call) {
-        for (const id of sent) call.write(frame(id));
+        for (const id of sent) call.write(taskFrame(id));
         call.emit("error", { code: 9, details: "that was all" });
       },
     });
@@ -127,7 +82,7 @@ suite("statuses of gRPC", () => {
 
   test("a reply that is no message is INTERNAL, and ends its stream", async () => {
     const cancelled = Promise.withResolvers<void>();
-    await using server = await PlainServer.open({
+    await using server = await PlainGrpcServer.open({
       get: (_, callback) => callback(null, Buffer.from([0xff])),
       subscribe(call) {
         call.on("cancelled", () => cancelled.resolve());
@@ -150,7 +105,7 @@ suite("metadata of gRPC", () => {
     sent.set("x-bytes-bin", Buffer.from([0, 255]));
     const trailer = new Metadata();
     trailer.set("x-last", "word");
-    await using server = await PlainServer.open({
+    await using server = await PlainGrpcServer.open({
       get(call, callback) {
         seen.resolve(call.metadata);
         call.sendMetadata(sent);
@@ -158,7 +113,7 @@ suite("metadata of gRPC", () => {
       },
       subscribe(call) {
         call.sendMetadata(sent);
-        call.write(frame("t"));
+        call.write(taskFrame("t"));
         call.end(trailer);
       },
     });
@@ -188,7 +143,7 @@ suite("metadata of gRPC", () => {
     const sent = new Metadata();
     sent.set("a2a-task-id", "t");
     const asked = Promise.withResolvers<void>();
-    await using server = await PlainServer.open({
+    await using server = await PlainGrpcServer.open({
       get(call, callback) {
         if (fromBinary(GetTaskRequestSchema, call.request).id === "other") return callback(null, task("other"));
         call.sendMetadata(sent);
@@ -210,7 +165,7 @@ suite("metadata of gRPC", () => {
 
   test("the server knows the deadline", async () => {
     const deadline = Promise.withResolvers<Date | number>();
-    await using server = await PlainServer.open({
+    await using server = await PlainGrpcServer.open({
       get(call, callback) {
         deadline.resolve(call.getDeadline());
         callback(null, task("t"));
@@ -232,9 +187,9 @@ suite("streams of gRPC", () => {
     ["REFUSED_STREAM", constants.NGHTTP2_REFUSED_STREAM],
   ] as const) {
     test(`that are reset with ${name} are UNAVAILABLE`, async () => {
-      await using server = await PlainServer.open({
+      await using server = await PlainGrpcServer.open({
         subscribe(call) {
-          call.write(frame("t"), () => http2StreamOf(call).close(code));
+          call.write(taskFrame("t"), () => http2StreamOf(call).close(code));
         },
       });
       using opened = server.client();
@@ -252,10 +207,10 @@ suite("streams of gRPC", () => {
   })) {
     test(`tell the server when one ${name}`, async () => {
       const cancelled = Promise.withResolvers<void>();
-      await using server = await PlainServer.open({
+      await using server = await PlainGrpcServer.open({
         subscribe(call) {
           call.on("cancelled", () => cancelled.resolve());
-          call.write(frame("t"));
+          call.write(taskFrame("t"));
         },
       });
       using opened = server.client();
@@ -269,7 +224,7 @@ suite("streams of gRPC", () => {
 
   test("have a larger window than HTTP/2's own, one each", async () => {
     const windows: (number | undefined)[] = [];
-    await using server = await PlainServer.open({
+    await using server = await PlainGrpcServer.open({
       subscribe(call) {
         windows.push(http2StreamOf(call).session?.remoteSettings.initialWindowSize);
         call.end();
@@ -283,7 +238,7 @@ suite("streams of gRPC", () => {
   });
 
   test("without a frame end without one", async () => {
-    await using server = await PlainServer.open({ subscribe: (call) => void call.end() });
+    await using server = await PlainGrpcServer.open({ subscribe: (call) => void call.end() });
     using opened = server.client();
     for await (const _ of opened.client.subscribeToTask({ id: "t" })) assert.fail("a frame");
   });
@@ -291,8 +246,8 @@ suite("streams of gRPC", () => {
 
 test("addresses of a name that asks for it share the calls", async () => {
   const counts = [0, 0];
-  const open = (at: number): Promise<PlainServer> =>
-    PlainServer.open({
+  const open = (at: number): Promise<PlainGrpcServer> =>
+    PlainGrpcServer.open({
       get(_, callback) {
         counts[at] = (counts[at] ?? 0) + 1;
         callback(null, task("t"));
