@@ -35,7 +35,7 @@ async function get({ args: [id = ""], connect, flags, signal }: AgentCall<Flags>
 }
 
 /** A task for people. */
-export function taskText(task: Task): string {
+function taskText(task: Task): string {
   const artifacts = task.artifacts.map(({ artifactId, name, parts }) => [
     "artifact",
     `${name || artifactId}: ${parts.length > 3 ? `${parts.length} parts` : parts.map(partText).join("; ")}`,
