@@ -11,7 +11,7 @@ export interface Enveloped {
   /** Flag of the envelope that holds no message but says how the call has ended; 0 where the trailers say that. */
   readonly lastFlag: number;
   /** Says what was wrong with a call that ended so; `last` is what that envelope holds, empty where none came. */
-  verdict(last: string, trailers: IncomingHttpHeaders): string | undefined;
+  readonly verdict: (last: string, trailers: IncomingHttpHeaders) => string | undefined;
 }
 
 /** An envelope with nothing but the message. */

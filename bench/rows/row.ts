@@ -18,7 +18,7 @@ interface Metric {
   readonly title: string;
   readonly unit: string;
   /** What ours is to reach; undefined where the figure only explains another. */
-  aim?(binding: Binding, store: Store): Aim | undefined;
+  readonly aim?: (binding: Binding, store: Store) => Aim | undefined;
 }
 
 /** Where ours keeps its tasks; the other side keeps them in its own memory. */

@@ -189,7 +189,7 @@ class WireWalk {
     if (plan.needs !== 0 && (seen & plan.needs) === 0) throw new Malformed(NO_KIND);
   }
 
-  #field(field: FieldPlan, wireType: number, end: number, depth: number): void {
+  #field(field: FieldPlan, wireType: WireType, end: number, depth: number): void {
     const packed = field.packable && wireType === WireType.LengthDelimited;
     if (wireType !== field.wireType && !packed) throw new Malformed("is encoded as another type");
     if (wireType !== WireType.LengthDelimited) return this.#scalar(wireType, end);
@@ -217,7 +217,7 @@ class WireWalk {
     return this.#at + length;
   }
 
-  #scalar(wireType: number, end: number): void {
+  #scalar(wireType: WireType, end: number): void {
     if (wireType === WireType.Varint) {
       this.#varint(end);
       return;
@@ -228,7 +228,7 @@ class WireWalk {
 
   /** Passes over an unknown field. */
   #skip(tag: number, end: number, depth: number): void {
-    const wireType = tag & 7;
+    const wireType: WireType = tag & 7;
     if (wireType === WireType.LengthDelimited) this.#at = this.#lengthDelimited(end);
     else if (wireType === WireType.StartGroup) this.#group(tag, end, depth + 1);
     else if (wireType === WireType.EndGroup || wireType > WireType.Bit32) throw new Malformed("holds a field without a valid type");

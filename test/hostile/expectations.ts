@@ -61,7 +61,8 @@ function boundsOf({ name, proto }: DescField): readonly [min: number, max: numbe
 /** The outcome of a request whose field has its good value, which means nothing where it would have to name something else. */
 export function goodOutcome(path: FieldPath, method: DescMethod, targets: Targets): Outcome {
   const value = goodValue(path.at(-1) as DescField, method, targets);
-  const text = String(Array.isArray(value) ? value[0] : value);
+  const [first] = [value].flat();
+  const text = typeof first === "object" ? JSON.stringify(first) : String(first);
   return outcomeOf({ text, verdict: text === "x" ? "plain" : "good", value: text }, path, method);
 }
 

@@ -70,7 +70,13 @@ suite("a text that would be a line of its own", () => {
             const pairs = Object.entries(members).map(([key, value]) => {
               const field = method.input.fields.find(({ jsonName }) => jsonName === key);
               const inBody = field === undefined || surface.placement(method, field) === "body";
-              return { inBody, pair: [key, inBody ? JSON.stringify(value) : encodeURIComponent(String(value))] as const };
+              return {
+                inBody,
+                pair: [
+                  key,
+                  inBody ? JSON.stringify(value) : encodeURIComponent(typeof value === "string" ? value : JSON.stringify(value)),
+                ] as const,
+              };
             });
             const placed = (wanted: boolean): (readonly [string, string])[] =>
               pairs.filter(({ inBody }) => inBody === wanted).map(({ pair }) => pair);

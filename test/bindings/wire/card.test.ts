@@ -200,11 +200,11 @@ suite("the agent card", () => {
 
   test("R-134 R-348 R-349 names the tokens that a server asks for, unless the agent says what it wants itself", async () => {
     const tokens = { secret: "alice" };
-    await using bed = await openBed({ tokens });
+    await using plain = await openBed({ tokens });
     await using own = await openBed({ tokens }, new ScenarioAgent({ card: FULL_CARD }));
     const scheme = { httpAuthSecurityScheme: { scheme: "Bearer" } };
     const { securitySchemes, securityRequirements } = JSON.parse(
-      (await bed.rest.http.fetch({ method: "GET", target: CARD })).text,
+      (await plain.rest.http.fetch({ method: "GET", target: CARD })).text,
     ) as JsonObject;
     assert.deepEqual([securitySchemes, securityRequirements], [{ bearer: scheme }, [{ schemes: { bearer: {} } }]]);
     const { securityRequirements: kept } = JSON.parse((await own.rest.http.fetch({ method: "GET", target: CARD })).text) as JsonObject;
