@@ -43,7 +43,7 @@ export interface Judged {
 
 /** Takes medians and, unless it was a `quick` run, compares them with the aim. */
 export function judge(judged: Judged, samples: Samples, quick: boolean): Verdict {
-  const [ours, baseline] = [samples.ours, samples.baseline].map((side) => middle(side, ({ value }) => value));
+  const [ours, baseline] = [samples.ours, samples.baseline].map(typical);
   const ratios = ratiosOf(samples, ({ value }) => value);
   const ratio = median(ratios);
   const cpuRatio = median(ratiosOf(samples, ({ cpuEach }) => cpuEach));
@@ -83,10 +83,17 @@ function ratiosOf({ ours, baseline }: Samples, of: (sample: Sample) => number | 
   });
 }
 
-function median(values: readonly number[]): number | undefined {
-  return middle(values, (value) => value);
+/** The sample whose value is the median, with the median of what each took. */
+function typical(samples: readonly Sample[]): Sample | undefined {
+  const found = middleOf(samples.toSorted((a, b) => a.value - b.value));
+  const cpuEach = median(samples.flatMap((sample) => sample.cpuEach ?? []));
+  return found === undefined || cpuEach === undefined ? found : { ...found, cpuEach };
 }
 
-function middle<T>(all: readonly T[], by: (one: T) => number): T | undefined {
-  return all.toSorted((a, b) => by(a) - by(b))[Math.floor((all.length - 1) / 2)];
+function median(values: readonly number[]): number | undefined {
+  return middleOf(values.toSorted((a, b) => a - b));
+}
+
+function middleOf<T>(sorted: readonly T[]): T | undefined {
+  return sorted[Math.floor((sorted.length - 1) / 2)];
 }
