@@ -7,7 +7,7 @@ export type HeaderInit = NonNullable<ConstructorParameters<typeof Headers>[0]>;
 export type HeaderSource = HeaderInit | (() => HeaderInit | Promise<HeaderInit>);
 
 /** What TLS is to trust and to show. Certificates and keys are PEM. */
-export interface TlsOptions {
+interface TlsOptions {
   /** Authorities to trust instead of the well-known ones. */
   readonly ca?: string | Buffer;
   /** Certificate to show, with its key. Default: none. */

@@ -41,12 +41,6 @@ export function clientErrorFacts(thrown: unknown): ClientErrorFacts {
   };
 }
 
-/** The reason alone; see {@link ClientErrorFacts.reason}. */
-export function reasonOf(thrown: unknown): string {
-  const error = ConnectError.from(thrown);
-  return errorInfo(error)?.reason || statusName(error.code);
-}
-
 /** The error of a call for which no connection came about. */
 export function unreachedError(message: string, cause?: unknown): ConnectError {
   const error = new ConnectError(message, Code.Unavailable, undefined, undefined, cause);
