@@ -62,10 +62,10 @@ export class Incoming<R, T> implements AsyncIterableIterator<T, undefined> {
     for (const reader of this.#waiting.splice(0)) this.#finish(reader);
   }
 
-  /** As {@link end}, at once: what has come is dropped, and the source is left. */
+  /** As {@link end}, at once: what has come is dropped, and the source is left. Nothing where the stream has ended already. */
   abort(error: unknown): void {
+    if (this.#ending !== undefined) return;
     this.#drop();
-    if (this.#ending !== "clean") this.#ending = undefined;
     this.end({ error });
     this.#source.cancel();
   }

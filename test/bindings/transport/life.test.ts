@@ -78,10 +78,13 @@ suite("a call that its caller ends", () => {
   });
 });
 
-suite("a call that lasts too long", () => {
+suite("a call that lasts too long", { concurrency: true }, () => {
+  /** Long enough for what is to come before it. */
+  const timeoutMs = 4000;
+
   eachWay("SV-18 while it waits is DEADLINE_EXCEEDED, and the task goes on", async (caller) => {
     const gate = proxied.bed.agent.gate();
-    const wait = factsOf(caller.sendMessage(sendOf(`slow ${gate.name}`), { timeoutMs: 500 }));
+    const wait = factsOf(caller.sendMessage(sendOf(`slow ${gate.name}`), { timeoutMs }));
     const turn = await gate.reached;
     const { code, reason } = await wait;
     assert.deepEqual([code, reason], [Code.DeadlineExceeded, "DEADLINE_EXCEEDED"]);
@@ -91,7 +94,7 @@ suite("a call that lasts too long", () => {
 
   eachWay("in mid-stream is DEADLINE_EXCEEDED after what came before", async (caller) => {
     const gate = proxied.bed.agent.gate();
-    const { frames, end } = await watch(caller.sendStreamingMessage(sendOf(`slow ${gate.name}`), { timeoutMs: 1000 }));
+    const { frames, end } = await watch(caller.sendStreamingMessage(sendOf(`slow ${gate.name}`), { timeoutMs }));
     assert.deepEqual(frames, ["task SUBMITTED", "status WORKING"]);
     assert.equal(end !== "clean" && end.reason, "DEADLINE_EXCEEDED");
     gate.open();
