@@ -13,7 +13,7 @@ export interface HttpTransportOptions extends TransportOptions {
    * A reply that has begun, and on which nothing more comes for so long, not even a comment, is given up with UNAVAILABLE: its
    * connection may be half open. Default 90 s; 0: never.
    */
-  readonly silenceMs?: number;
+  readonly silenceMs?: number | undefined;
 }
 
 /** One request. */

@@ -9,12 +9,12 @@ export type HeaderSource = HeaderInit | (() => HeaderInit | Promise<HeaderInit>)
 /** What TLS is to trust and to show. Certificates and keys are PEM. */
 interface TlsOptions {
   /** Authorities to trust instead of the well-known ones. */
-  readonly ca?: string | Buffer;
+  readonly ca?: string | Buffer | undefined;
   /** Certificate to show, with its key. Default: none. */
-  readonly cert?: string | Buffer;
-  readonly key?: string | Buffer;
+  readonly cert?: string | Buffer | undefined;
+  readonly key?: string | Buffer | undefined;
   /** Name that the peer's certificate is to have. Default: the host of the URL. */
-  readonly serverName?: string;
+  readonly serverName?: string | undefined;
 }
 
 /** What every transport takes. */
@@ -22,13 +22,13 @@ export interface TransportOptions {
   /** Where the interface is, as an agent card gives it. */
   readonly url: string;
   /** Sent with every request; headers of the call itself win. Default: none. */
-  readonly headers?: HeaderSource;
+  readonly headers?: HeaderSource | undefined;
   /** How long a connection, TLS included, may take to come about. Default 10 s. */
-  readonly connectTimeoutMs?: number;
+  readonly connectTimeoutMs?: number | undefined;
   /** Largest reply or frame that is taken. Default 16 MiB. */
-  readonly maxMessageBytes?: number;
+  readonly maxMessageBytes?: number | undefined;
   /** Default: the well-known authorities, no certificate of our own. */
-  readonly tls?: TlsOptions;
+  readonly tls?: TlsOptions | undefined;
 }
 
 /**
@@ -38,7 +38,7 @@ export interface TransportOptions {
 export type ClosableTransport = Transport & { close(): void };
 
 /** The options with their defaults. */
-export type ResolvedOptions<O extends TransportOptions> = O & Required<Pick<TransportOptions, "connectTimeoutMs" | "maxMessageBytes">>;
+export type ResolvedOptions<O extends TransportOptions> = O & { readonly connectTimeoutMs: number; readonly maxMessageBytes: number };
 
 /** Fills in the defaults. Throws a TypeError where a certificate comes without its key or a key without its certificate. */
 export function resolveTransportOptions<O extends TransportOptions>(options: O): ResolvedOptions<O> {

@@ -13,11 +13,11 @@ export interface ConnectTransportOptions extends TransportOptions {
   /** `http://` or `https://`, with a path where there is one. */
   readonly url: string;
   /** Over `http:` version 2 is spoken with prior knowledge. Default `2`. */
-  readonly httpVersion?: "1.1" | "2";
+  readonly httpVersion?: "1.1" | "2" | undefined;
   /** How long a connection of version 2 may be silent before it is pinged. Default 30 s. */
-  readonly keepaliveMs?: number;
+  readonly keepaliveMs?: number | undefined;
   /** How long an answer to a ping may take before the connection counts as lost. Default 10 s. */
-  readonly keepaliveTimeoutMs?: number;
+  readonly keepaliveTimeoutMs?: number | undefined;
 }
 
 /** Connects when the first call is made. Throws a TypeError for a URL that is none of HTTP. */

@@ -30,19 +30,19 @@ export interface GrpcTransportOptions extends TransportOptions {
    */
   readonly url: string;
   /** Whether to go without TLS. Default: as the URL's scheme says, and TLS where it has none. */
-  readonly plaintext?: boolean;
+  readonly plaintext?: boolean | undefined;
   /**
    * Bytes that the server may send on one stream before they are read. HTTP/2's own 64 kB allow 1.3 MB/s at 50 ms round trip. Default
    * 1 MiB.
    */
-  readonly windowBytes?: number;
+  readonly windowBytes?: number | undefined;
   /**
    * How long a connection may carry calls before it is pinged, and again after each answer: without, one that is half open is never
    * noticed. A server that finds this too often closes the connection and is pinged half as often from then on. Default 30 s.
    */
-  readonly keepaliveMs?: number;
+  readonly keepaliveMs?: number | undefined;
   /** How long an answer to a ping may take before the connection counts as lost. Default 10 s. */
-  readonly keepaliveTimeoutMs?: number;
+  readonly keepaliveTimeoutMs?: number | undefined;
 }
 
 /** Connects to a gRPC server when the first call is made. Throws a TypeError for an address that is none. */
@@ -84,7 +84,7 @@ class GrpcWire implements Wire {
       if (bytes === undefined) reply.reject(statusError(status, header));
       else reply.resolve(bytes);
     });
-    using _abort = onAbort(signal, () => call.cancel());
+    using _abort = onAbort(signal, () => cancel(call));
     using _connecting = this.#limitConnecting((error) => {
       reply.reject(error);
       call.cancel();
@@ -124,7 +124,7 @@ class GrpcWire implements Wire {
       begun.resolve();
       frames.end(failure === undefined ? "clean" : { error: failure });
     });
-    using _abort = onAbort(signal, () => call.cancel());
+    using _abort = onAbort(signal, () => cancel(call));
     using _connecting = this.#limitConnecting((error) => {
       begun.reject(error);
       call.cancel();
@@ -174,6 +174,14 @@ function onAbort(signal: AbortSignal, listener: () => void): Disposable {
   if (signal.aborted) listener();
   else signal.addEventListener("abort", listener);
   return { [Symbol.dispose]: () => signal.removeEventListener("abort", listener) };
+}
+
+/**
+ * Cancels a call, once it has begun. grpc-js begins it some microtasks after it was made, whether or not it was canceled meanwhile: the
+ * server would never hear of it.
+ */
+function cancel(call: { readonly cancel: () => void }): void {
+  setImmediate(() => call.cancel());
 }
 
 function credentialsOf({ plaintext }: GrpcTarget, { tls = {} }: TransportOptions): ChannelCredentials {

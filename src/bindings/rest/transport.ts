@@ -15,7 +15,7 @@ export interface RestTransportOptions extends HttpTransportOptions {
    * How a stream is asked for first whose rule says GET, SubscribeToTask that is (C-01). Where the server does not know it that way, the
    * other one is tried, once, and kept if it is known. Default POST, which more servers take.
    */
-  readonly subscribeVerb?: "POST" | "GET";
+  readonly subscribeVerb?: "POST" | "GET" | undefined;
 }
 
 /** Connects when the first call is made. A tenant goes as field, not as path. Throws a TypeError for a URL that is none of HTTP. */
