@@ -22,7 +22,7 @@ for (const way of WAYS) {
       const leaving = new AbortController();
       const stream = opened.client.subscribeToTask({ id }, { signal: leaving.signal })[Symbol.asyncIterator]();
       const first = stream.next().catch(() => undefined);
-      for (let at = 0; at < microtasks; at += 1) await undefined;
+      for (let at = 0; at < microtasks; at += 1) await Promise.resolve();
       leaving.abort();
       await first;
     }
