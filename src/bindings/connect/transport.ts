@@ -14,7 +14,7 @@ export interface ConnectTransportOptions extends TransportOptions {
   readonly url: string;
   /** Over `http:` version 2 is spoken with prior knowledge. Default `2`. */
   readonly httpVersion?: "1.1" | "2" | undefined;
-  /** How long a connection of version 2 may be silent before it is pinged. Default 30 s. */
+  /** How long a connection of version 2 may be silent before it is pinged. Default 60 s. */
   readonly keepaliveMs?: number | undefined;
   /** How long an answer to a ping may take before the connection counts as lost. Default 10 s. */
   readonly keepaliveTimeoutMs?: number | undefined;
@@ -82,7 +82,7 @@ function framesOf(messages: AsyncIterable<Message>): Frames {
 }
 
 function overHttp2(options: ResolvedOptions<ConnectTransportOptions>, url: URL): Wire {
-  const session = { pingIntervalMs: options.keepaliveMs ?? 30_000, pingTimeoutMs: options.keepaliveTimeoutMs ?? 10_000 };
+  const session = { pingIntervalMs: options.keepaliveMs ?? 60_000, pingTimeoutMs: options.keepaliveTimeoutMs ?? 10_000 };
   const sessionManager = new Http2SessionManager(url, { ...session, connectTimeoutMs: options.connectTimeoutMs }, tlsOf(options));
   const transport = createConnectTransport({ ...common(options), httpVersion: "2", sessionManager });
   return new ConnectWire(transport, () => sessionManager.abort());

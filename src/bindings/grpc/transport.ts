@@ -38,7 +38,8 @@ export interface GrpcTransportOptions extends TransportOptions {
   readonly windowBytes?: number | undefined;
   /**
    * How long a connection may carry calls before it is pinged, and again after each answer: without, one that is half open is never
-   * noticed. A server that finds this too often closes the connection and is pinged half as often from then on. Default 30 s.
+   * noticed. Many servers take one ping in five minutes; one that finds this too often closes the connection, its streams with it, and is
+   * pinged half as often from then on. Default 60 s.
    */
   readonly keepaliveMs?: number | undefined;
   /** How long an answer to a ping may take before the connection counts as lost. Default 10 s. */
@@ -198,7 +199,7 @@ function channelOptions({ balanced }: GrpcTarget, options: ResolvedOptions<GrpcT
     "grpc.max_receive_message_length": options.maxMessageBytes,
     "grpc.max_send_message_length": -1,
     "grpc-node.flow_control_window": options.windowBytes ?? 1024 * 1024,
-    "grpc.keepalive_time_ms": options.keepaliveMs ?? 30_000,
+    "grpc.keepalive_time_ms": options.keepaliveMs ?? 60_000,
     "grpc.keepalive_timeout_ms": options.keepaliveTimeoutMs ?? 10_000,
     "grpc.initial_reconnect_backoff_ms": RECONNECT_MS.initial,
     "grpc.max_reconnect_backoff_ms": RECONNECT_MS.max,
