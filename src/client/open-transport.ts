@@ -7,25 +7,23 @@ import type { ClosableTransport, TransportOptions } from "../bindings/transport.
 import type { ClientBinding, ClientOptions } from "./client-options.ts";
 import type { Endpoint } from "./interfaces.ts";
 
-const OPEN: Readonly<Record<ClientBinding, (options: TransportOptions) => ClosableTransport>> = {
-  GRPC: createGrpcTransport,
+/** Opens the transport of an endpoint. gRPC without a scheme of its own uses TLS where the card came over it. */
+export function openTransport({ binding, url }: Endpoint, options: ClientOptions, secureCard: boolean | undefined): ClosableTransport {
+  const { connectTimeoutMs, maxMessageBytes, tls } = options;
+  const common: TransportOptions = { url, connectTimeoutMs, maxMessageBytes, tls };
+  if (binding === "GRPC") return createGrpcTransport({ ...common, plaintext: options.plaintext ?? plaintextOf(url, secureCard) });
+  return OVER_HTTP[binding](common);
+}
+
+const OVER_HTTP: Readonly<Record<Exclude<ClientBinding, "GRPC">, (options: TransportOptions) => ClosableTransport>> = {
   "HTTP+JSON": createRestTransport,
   JSONRPC: createJsonRpcTransport,
   CONNECT: createConnectHttpTransport,
 };
 
-/** Opens the transport of an endpoint. gRPC without a scheme of its own uses TLS where the card came over it. */
-export function openTransport({ binding, url }: Endpoint, options: ClientOptions, secureCard: boolean | undefined): ClosableTransport {
-  const { connectTimeoutMs, maxMessageBytes, tls, plaintext } = options;
-  return OPEN[binding]({ url: binding === "GRPC" ? grpcUrl(url, plaintext, secureCard) : url, connectTimeoutMs, maxMessageBytes, tls });
-}
-
-/** `host:port` with the scheme that it is to be called by; other forms say it themselves, unless `plaintext` overrides them. */
-function grpcUrl(url: string, plaintext: boolean | undefined, secureCard: boolean | undefined): string {
-  const [, scheme, rest = url] = /^(https?):\/\/(.*)$/i.exec(url) ?? [];
-  if (plaintext !== undefined) return `${plaintext ? "http" : "https"}://${rest}`;
-  if (scheme !== undefined || /^[a-z][a-z0-9+.-]*:\/\//i.test(url) || url.startsWith("unix:")) return url;
-  return `${secureCard === true ? "https" : "http"}://${url}`;
+/** Undefined where the URL's own scheme says it. */
+function plaintextOf(url: string, secureCard: boolean | undefined): boolean | undefined {
+  return /^(https?|unix):/i.test(url) ? undefined : secureCard !== true;
 }
 
 export type { ClosableTransport } from "../bindings/transport.ts";
