@@ -16,7 +16,7 @@ const STEADY = { THROUGHLINE_WORKING_AFTER_MS: "60000" };
 
 suite("the page on extensions", { timeout: 120_000 }, () => {
   test("shows the declarations of the card, and what its commands print", async () => {
-    assert.ok(text.includes("serve examples/list-worker/agent.ts"));
+    assert.match(text, /serve\s+examples\/list-worker\/agent\.ts/);
     await using server = await startServer(["examples/list-worker/agent.ts"], { ...QUICK, ...STEADY });
     const directory = mkdtempSync(join(tmpdir(), "throughline-extensions-"));
     try {
