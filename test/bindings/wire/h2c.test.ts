@@ -49,7 +49,8 @@ async function rest({ body }: Http2Reply): Promise<string> {
 }
 
 suite("HTTP/2 in clear text", () => {
-  const bed = sharedBed({ keepaliveMs: 20, maxMessageBytes: MiB, stalledStreamMs: 300, stallFlushMs: 50 });
+  const bed = sharedBed({ keepaliveMs: 20, maxMessageBytes: MiB });
+  const impatient = sharedBed({ stalledStreamMs: 300, stallFlushMs: 50 });
 
   test("serves the card, HTTP+JSON and JSON-RPC as HTTP/1.1 does", () =>
     withClient(bed(), async (client) => {
@@ -203,9 +204,9 @@ suite("HTTP/2 in clear text", () => {
 
   test("a stream whose reader takes nothing is reset, its neighbours go on", () =>
     withClient(
-      bed(),
+      impatient(),
       async (client) => {
-        const gate = bed().agent.gate();
+        const gate = impatient().agent.gate();
         const pad = "x".repeat(100_000);
         const sent = send(`slow ${gate.name}`);
         const stalled = await client.open(
