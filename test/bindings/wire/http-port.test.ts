@@ -182,7 +182,7 @@ suite("the HTTP port", () => {
   });
 
   test("closes an HTTP/2 connection whose peer leaves PINGs without an answer, and no other", async () => {
-    await using port = await Port.open({ keepaliveMs: 20, keepaliveTimeoutMs: 50 });
+    await using port = await Port.open({ keepaliveMs: 20, keepaliveTimeoutMs: 3000 });
     const good = new Http2Client(port.number);
     const pings = once(good.session, "ping");
     const deaf = port.connect();
