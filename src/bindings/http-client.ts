@@ -10,8 +10,8 @@ export interface HttpTransportOptions extends TransportOptions {
   /** `http://` or `https://`, with a path where there is one. */
   readonly url: string;
   /**
-   * A reply that has begun, and on which nothing more comes for so long, not even a comment, is given up with UNAVAILABLE: its
-   * connection may be half open. Default 90 s; 0: never.
+   * A reply that has begun, or a stream that should have, and on which nothing comes for so long, not even a comment, is given up with
+   * UNAVAILABLE: its connection may be half open. Default 90 s; 0: never.
    */
   readonly silenceMs?: number | undefined;
 }
@@ -24,6 +24,8 @@ export interface HttpRequest {
   readonly headers: PlainHeaders;
   readonly body: string | undefined;
   readonly signal: AbortSignal;
+  /** The reply begins at once, whenever it may end: the bound on silence counts from the request on. */
+  readonly beginsAtOnce: boolean;
 }
 
 /** The head of a reply; whoever gets it reads the body or destroys it. */
@@ -53,7 +55,7 @@ export class HttpClient {
   }
 
   /** Sends a request; resolves with the head of the reply. */
-  async send({ method, target, headers, body, signal }: HttpRequest): Promise<HttpReply> {
+  async send({ method, target, headers, body, signal, beginsAtOnce }: HttpRequest): Promise<HttpReply> {
     try {
       const reply = await this.#agent.request({
         origin: this.#url.origin,
@@ -62,6 +64,7 @@ export class HttpClient {
         headers: Object.fromEntries(headers),
         body: body ?? null,
         signal,
+        headersTimeout: beginsAtOnce ? this.#silenceMs : 0,
       });
       // Whoever reads the body hears of its errors; one that was left is read by nobody.
       reply.body.on("error", () => undefined);
@@ -93,7 +96,8 @@ export class HttpClient {
     if (error instanceof ConnectError) return error;
     if (error instanceof NoConnection) return unreachedError(error.message, error.cause);
     const { code, message } = error as NodeJS.ErrnoException;
-    const text = code === "UND_ERR_BODY_TIMEOUT" ? `nothing has come for ${this.#silenceMs} ms` : message;
+    const text =
+      code === "UND_ERR_BODY_TIMEOUT" || code === "UND_ERR_HEADERS_TIMEOUT" ? `nothing has come for ${this.#silenceMs} ms` : message;
     return new ConnectError(`the connection has failed: ${text}`, Code.Unavailable, undefined, undefined, error);
   }
 

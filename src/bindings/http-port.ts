@@ -24,6 +24,9 @@ const CONNECTION_WINDOW = 4 * MiB;
 const HTTP2_OPTIONS: ServerOptions = {
   // A gateway has all its callers on a few connections.
   settings: { maxConcurrentStreams: 1000, initialWindowSize: STREAM_WINDOW, enablePush: false },
+  // Resets at a time and per second before a connection is ended: callers who leave reset their streams, and a gateway has many of them.
+  streamResetBurst: 10_000,
+  streamResetRate: 500,
   // What a connection may hold in all, in MB; beyond it new streams are refused.
   maxSessionMemory: 64,
 };

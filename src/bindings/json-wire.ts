@@ -82,7 +82,8 @@ export class JsonWire implements Wire {
       sent.set("accept", accept);
       if (attempt.body !== undefined) sent.set("content-type", this.#form.contentType);
       for (const [name, value] of headers) sent.set(name, value);
-      const reply = await this.#http.send({ ...attempt, headers: sent, signal });
+      const beginsAtOnce = method.methodKind === "server_streaming";
+      const reply = await this.#http.send({ ...attempt, headers: sent, signal, beginsAtOnce });
       if (reply.status >= 200 && reply.status < 300) {
         attempt.known?.();
         return { attempt, reply };

@@ -1,5 +1,5 @@
 /** `throughline list`: your tasks. */
-import { toJson } from "@bufbuild/protobuf";
+import { type JsonObject, toJson } from "@bufbuild/protobuf";
 import { type Command, Option } from "commander";
 import { ListTasksResponseSchema } from "../client/index.ts";
 import { stateOf } from "../core/task.ts";
@@ -39,7 +39,10 @@ async function list({ connect, flags, signal, again }: AgentCall<Flags>): Promis
   const filter = { contextId: context, status: STATES.get(state) ?? 0, pageToken, ...(limit !== undefined && { pageSize: limit }) };
   const page = await client.listTasks(filter, { signal });
   if (flags.json) {
-    await writeJson(toJson(ListTasksResponseSchema, page, { alwaysEmitImplicit: true }));
+    // As the server writes it: what is REQUIRED is there, also where it is empty (C-18).
+    const { nextPageToken, pageSize, totalSize } = page;
+    const { tasks = [] } = toJson(ListTasksResponseSchema, page) as JsonObject;
+    await writeJson({ tasks, nextPageToken, pageSize, totalSize });
     return EXIT.done;
   }
   const rows = page.tasks.map((task) => [task.id, stateText(stateOf(task)), timeText(task.status?.timestamp), task.contextId]);

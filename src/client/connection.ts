@@ -1,14 +1,15 @@
 /** Calls to an agent over the first of its interfaces that can be reached: with versions, tenant, credentials, timeouts and retries. */
 import { connect } from "node:net";
-import { type CallOptions, type Client, Code, createClient } from "@connectrpc/connect";
-import { A2AService, type AgentCard, type StreamResponse } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { type CallOptions, type Client, Code } from "@connectrpc/connect";
+import type { A2AService, AgentCard, StreamResponse } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { A2AError, isTransient } from "./a2a-error.ts";
 import type { CardSource } from "./card-source.ts";
 import type { ClientOptions } from "./client-options.ts";
 import { addressOf, type Endpoint, endpointsOf } from "./interfaces.ts";
 import { backoffMs, pause, unlessAborted } from "./pause.ts";
 import { LOG_URI } from "./task-view.ts";
-import { type ClosableTransport, openTransport } from "./open-transport.ts";
+import { Line } from "./line.ts";
+import { openTransport } from "./open-transport.ts";
 
 type Calls = Client<typeof A2AService>;
 
@@ -28,23 +29,18 @@ export interface CallInit {
   readonly signal: AbortSignal;
   /** Whether the call may be made again where its reply was lost (CL-15, CL-27). */
   readonly repeatable: boolean;
-  /** Default: the client's. `undefined`: none, the call waits for the agent. */
-  readonly timeoutMs?: number | undefined;
+  /** Default: the client's. `none`: the call waits for the agent. */
+  readonly timeoutMs?: "none";
   readonly headers?: Readonly<Record<string, string>>;
-}
-
-interface Open {
-  readonly endpoint: Endpoint;
-  readonly transport: ClosableTransport;
-  readonly calls: Calls;
 }
 
 /** The connection of one client. */
 export class Connection {
   readonly options: ClientOptions;
   readonly #source: CardSource;
-  #open: Open | undefined;
-  #opening: Promise<Open> | undefined;
+  readonly #lines = new Set<Line>();
+  #open: Line | undefined;
+  #opening: Promise<Line> | undefined;
   /** A call could not be made: the interfaces are looked through again before the next one. */
   #doubtful = false;
   readonly #life = new AbortController();
@@ -84,11 +80,11 @@ export class Connection {
     init: Omit<CallInit, "repeatable" | "timeoutMs">,
     open: (step: Step) => AsyncIterable<StreamResponse>,
   ): AsyncGenerator<StreamResponse, undefined> {
-    const call = { ...init, repeatable: false, timeoutMs: undefined };
+    const call: CallInit = { ...init, repeatable: false, timeoutMs: "none" };
     // The first frame tells whether credentials were taken.
-    const { first, frames } = await this.#authenticated(call, async (step) => {
+    const { first, frames, held } = await this.#authenticated(call, async (step, line) => {
       const opened = open(step)[Symbol.asyncIterator]();
-      return { first: await opened.next(), frames: opened };
+      return { first: await opened.next(), frames: opened, held: line.use() };
     }).catch((thrown: unknown) => {
       init.signal.throwIfAborted();
       throw A2AError.from(thrown);
@@ -101,18 +97,19 @@ export class Connection {
       if (error.code === Code.Unavailable) this.#doubtful = true;
       throw error;
     } finally {
+      held[Symbol.dispose]();
       await frames.return?.();
     }
   }
 
   async close(): Promise<void> {
     this.#life.abort(new A2AError(new Error("the client is closed")));
-    this.#open?.transport.close();
+    for (const line of this.#lines) line.close();
     await this.#source.close();
   }
 
   /** One attempt; where the server refuses the credentials, one more with new ones: it has not carried out what it refused. */
-  async #authenticated<T>(init: CallInit, step: (step: Step) => Promise<T>): Promise<T> {
+  async #authenticated<T>(init: CallInit, step: (step: Step, line: Line) => Promise<T>): Promise<T> {
     try {
       return await this.#once(init, step, false);
     } catch (thrown) {
@@ -122,17 +119,14 @@ export class Connection {
     }
   }
 
-  async #once<T>(
-    { signal, timeoutMs = this.options.timeoutMs, headers, ...init }: CallInit,
-    step: (step: Step) => Promise<T>,
-    refresh: boolean,
-  ): Promise<T> {
-    const { calls, endpoint } = await this.#opened(signal);
+  async #once<T>({ signal, timeoutMs, headers }: CallInit, step: (step: Step, line: Line) => Promise<T>, refresh: boolean): Promise<T> {
+    const line = await this.#opened(signal);
+    using _use = line.use();
     const credentials = await this.options.credentials?.({ refresh, card: await this.card(signal) });
     const all = { "a2a-version": "1.0", ...this.#extensions(await this.card(signal)), ...this.options.headers, ...credentials, ...headers };
-    const options = { signal, headers: all, ...("timeoutMs" in init && init.timeoutMs === undefined ? {} : { timeoutMs }) };
+    const options = { signal, headers: all, ...(timeoutMs !== "none" && { timeoutMs: this.options.timeoutMs }) };
     try {
-      return await step({ calls, tenant: endpoint.tenant, options });
+      return await step({ calls: line.calls, tenant: line.endpoint.tenant, options }, line);
     } catch (error) {
       if (A2AError.from(error).code === Code.Unavailable) this.#doubtful = true;
       throw error;
@@ -147,7 +141,7 @@ export class Connection {
   }
 
   /** The interface in use, or the choice of one that all calls wait for together: none of them ends it. */
-  #opened(signal: AbortSignal): Promise<Open> {
+  #opened(signal: AbortSignal): Promise<Line> {
     this.#life.signal.throwIfAborted();
     if (this.#open !== undefined && !this.#doubtful) return Promise.resolve(this.#open);
     this.#opening ??= this.#choose(this.#life.signal).finally(() => {
@@ -157,7 +151,7 @@ export class Connection {
   }
 
   /** The first interface that takes a connection; the one in use stays where it is still that one. */
-  async #choose(signal: AbortSignal): Promise<Open> {
+  async #choose(signal: AbortSignal): Promise<Line> {
     const card = await this.card(signal);
     const endpoints = endpointsOf(card, this.options.bindings);
     if (endpoints.length === 0) {
@@ -176,9 +170,10 @@ export class Connection {
     if (this.#open !== undefined && this.#open.endpoint.url === chosen.url && this.#open.endpoint.binding === chosen.binding)
       return this.#open;
     const last = this.#open;
-    const transport = openTransport(chosen, this.options, this.#source.isSecure);
-    this.#open = { endpoint: chosen, transport, calls: createClient(A2AService, transport) };
-    last?.transport.close();
+    this.#open = new Line(chosen, openTransport(chosen, this.options, this.#source.isSecure));
+    this.#lines.add(this.#open);
+    // Runs go on over it: another interface is for calls to come.
+    last?.retire();
     return this.#open;
   }
 }

@@ -83,10 +83,10 @@ async function sendUnary(sending: Sending, card: AgentCard, returnImmediately: b
   const configuration = { ...sending.configuration, returnImmediately };
   const { reconnect } = connection.options;
   // A send that blocks takes as long as the agent does.
-  const timeoutMs = returnImmediately ? connection.options.timeoutMs : undefined;
+  const timeout = returnImmediately ? {} : ({ timeoutMs: "none" } as const);
   for (let attempt = 1; ; attempt += 1) {
     try {
-      const reply: SendMessageResponse = await connection.call({ signal, repeatable: false, timeoutMs }, ({ calls, tenant, options }) =>
+      const reply: SendMessageResponse = await connection.call({ signal, repeatable: false, ...timeout }, ({ calls, tenant, options }) =>
         calls.sendMessage({ message, configuration, tenant, ...(metadata && { metadata }) }, options),
       );
       const { payload } = reply;
@@ -124,8 +124,8 @@ function isCut(error: A2AError): boolean {
 
 function knowsRepeats(card: AgentCard): boolean {
   const declared = card.capabilities?.extensions.find(({ uri }) => uri === IDEMPOTENT_SEND_URI);
-  const mode = declared?.params?.["mode"];
-  return mode === "window" || mode === "running";
+  // In mode `running` a repeat is joined only while its task is at work, which nobody here can know.
+  return declared?.params?.["mode"] === "window";
 }
 
 function followingOf({ connection, view, signal }: Sending, { id }: Task): Following {

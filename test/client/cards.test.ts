@@ -5,11 +5,13 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { suite, test } from "node:test";
 import { create, toJson } from "@bufbuild/protobuf";
-import { type AgentCard, AgentCardSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { type AgentCard, AgentCardSchema, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { A2AClient } from "../../src/client/a2a-client.ts";
 import { A2AError } from "../../src/client/a2a-error.ts";
 import { addressOf, endpointsOf } from "../../src/client/interfaces.ts";
+import { isTask } from "../../src/client/task-view.ts";
 import { freePort } from "../redis/free-port.ts";
+import { TcpProxy } from "../redis/tcp-proxy.ts";
 import { clientBed } from "./client-bed.ts";
 
 const CARD = "/.well-known/agent-card.json";
@@ -189,6 +191,33 @@ suite("a client", () => {
     await using client = await A2AClient.connect(card, { headers: { authorization: "Bearer fresh" } });
     await client.listTasks();
     assert.equal(client.endpoint?.url, `127.0.0.1:${ports.grpc}`);
+  });
+
+  test("whose calls go to another interface lets the runs over the first one go on", async () => {
+    const { ports } = bed().server;
+    await using first = await TcpProxy.open({ port: ports.http });
+    await using second = await TcpProxy.open({ port: ports.http });
+    const urls = [first, second].map(({ port }) => `http://127.0.0.1:${port}`);
+    let lost = 0;
+    await using client = await A2AClient.connect(cardOf(...urls.map((url) => ["HTTP+JSON", url] as const)), {
+      headers: { authorization: "Bearer fresh" },
+      reconnecting: () => void (lost += 1),
+    });
+    first.refuse();
+    const gate = bed().agent.gate();
+    const run = client.send(`slow ${gate.name}`);
+    await gate.reached;
+    assert.equal(client.endpoint?.url, urls[1]);
+    await first.heal();
+    // The run keeps its connection; other calls get none there.
+    second.refuse();
+    await client.listTasks();
+    await client.listTasks();
+    assert.equal(client.endpoint?.url, urls[0]);
+    gate.open();
+    const task = await run;
+    assert.ok(isTask(task) && task.status?.state === TaskState.COMPLETED);
+    assert.equal(lost, 0);
   });
 
   test("asks for new credentials once where the old ones are refused", async () => {

@@ -1,6 +1,7 @@
 /** How the client waits where an agent does not stream, where calls break off, and where nothing tells whether a send was taken. */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { StillRunningError, UnknownOutcomeError } from "../../src/client/a2a-error.ts";
 import { isTask } from "../../src/client/task-view.ts";
@@ -48,27 +49,52 @@ suite("an agent that does not stream", () => {
   }
 });
 
-suite("a server that does not know repeats", () => {
-  const bed = clientBed({ dedupe: { mode: "off" } });
+suite("an agent that says nothing for longer than a call may take", () => {
+  const bed = clientBed();
 
   for (const binding of BINDINGS) {
-    for (const wait of ["stream", "block", "poll"] as const) {
-      test(`CL-13 CL-14 CL-15 is not sent the same again: its outcome is unknown (${wait}, ${binding})`, async () => {
-        await using it = await bed.through(binding, { wait });
+    for (const wait of ["stream", "block"] as const) {
+      test(`CL-14 is waited for: its run is neither cut nor sent again (${wait}, ${binding})`, async () => {
+        let lost = 0;
+        const reconnecting = (): void => void (lost += 1);
+        await using it = await bed.through(binding, { wait, timeoutMs: 150, reconnecting });
+        const gate = bed().agent.gate();
         const contextId = crypto.randomUUID();
-        const about = (bytes: Buffer): boolean => bytes.includes(contextId);
-        const dropped = it.proxy.dropNextReply({ match: about, isReply: about });
-        await assert.rejects(
-          async () => it.client.send("complete", { contextId }),
-          (error: UnknownOutcomeError) =>
-            error instanceof UnknownOutcomeError && error.contextId === contextId && error.messageId !== undefined,
-        );
-        await dropped;
-        assert.equal((await it.client.listTasks({ contextId })).totalSize, 1, "it can be found by its context");
+        const run = it.client.send(`silent ${gate.name}`, { contextId });
+        const rest = run.then((task) => task);
+        await gate.reached;
+        await delay(600);
+        gate.open();
+        const task = await rest;
+        assert.ok(isTask(task) && task.status?.state === TaskState.COMPLETED);
+        assert.deepEqual([lost, (await it.client.listTasks({ contextId })).totalSize], [0, 1]);
       });
     }
   }
 });
+
+for (const mode of ["off", "running"] as const)
+  suite(`a server that does not know all repeats: ${mode}`, () => {
+    const bed = clientBed({ dedupe: { mode } });
+
+    for (const binding of BINDINGS) {
+      for (const wait of ["stream", "block", "poll"] as const) {
+        test(`CL-13 CL-14 CL-15 is not sent the same again: its outcome is unknown (${wait}, ${binding})`, async () => {
+          await using it = await bed.through(binding, { wait });
+          const contextId = crypto.randomUUID();
+          const about = (bytes: Buffer): boolean => bytes.includes(contextId);
+          const dropped = it.proxy.dropNextReply({ match: about, isReply: about });
+          await assert.rejects(
+            async () => it.client.send("complete", { contextId }),
+            (error: UnknownOutcomeError) =>
+              error instanceof UnknownOutcomeError && error.contextId === contextId && error.messageId !== undefined,
+          );
+          await dropped;
+          assert.equal((await it.client.listTasks({ contextId })).totalSize, 1, "it can be found by its context");
+        });
+      }
+    }
+  });
 
 suite("a server that is away", () => {
   const bed = clientBed();

@@ -31,7 +31,7 @@ class Bed implements AsyncDisposable {
     this.#owned = owned;
   }
 
-  static async open(): Promise<Bed> {
+  static async open(commandTimeoutMs = 5000): Promise<Bed> {
     await using opened = new AsyncDisposableStack();
     const server = opened.use(await redisServer({ args: ["--repl-diskless-sync-delay", "0"] }));
     const replica = opened.use(await redisServer({ args: ["--replicaof", "127.0.0.1", `${server.port}`] }));
@@ -40,7 +40,7 @@ class Bed implements AsyncDisposable {
       return (await server.call("WAIT", 1, 100)) === 1;
     });
     const proxy = opened.use(await TcpProxy.open(server));
-    const lab = opened.use(await openLab(proxy.url, { durability: "replicated", commandTimeoutMs: 5000 }));
+    const lab = opened.use(await openLab(proxy.url, { durability: "replicated", commandTimeoutMs }));
     return new Bed(server, replica, proxy, lab, opened.move());
   }
 
@@ -56,6 +56,16 @@ class Bed implements AsyncDisposable {
     this.#proxy.cut();
     this.#replica.resume();
     return written;
+  }
+
+  /** Runs a step while no replica confirms anything. */
+  async alone(step: () => Promise<void>): Promise<void> {
+    this.#replica.pause();
+    try {
+      await step();
+    } finally {
+      this.#replica.resume();
+    }
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -101,4 +111,20 @@ test("a write whose connection was lost is confirmed on another, where the maste
   assert.equal(appended[0]?.offset, 3);
   assert.deepEqual(await lab.storage.append(task.lease, batch), appended);
   assert.equal((await storedLog(server, task.id)).length, 3);
+});
+
+test("R-103 the deletion of a push config that no replica confirms is not acknowledged, however often it is asked for", async () => {
+  await using bed = await Bed.open(300);
+  const { storage } = bed.lab;
+  const { id } = await bed.lab.owned();
+  const config = { id: "hook", bytes: Uint8Array.of(1), most: 1 };
+  await storage.setPushConfig(id, config);
+  const away = (error: unknown): boolean => error instanceof TaskError && error.reason === "STORE_UNAVAILABLE";
+  await bed.alone(async () => {
+    await assert.rejects(storage.deletePushConfig(id, "hook"), away);
+    await assert.rejects(storage.deletePushConfig(id, "hook"), away);
+    await assert.rejects(storage.setPushConfig(id, config), away);
+  });
+  await until("the replica confirms again", 20_000, async () => storage.deletePushConfig(id, "hook").then(() => true));
+  assert.deepEqual(await storage.pushConfigs(id), []);
 });

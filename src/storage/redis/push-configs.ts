@@ -3,6 +3,7 @@ import { taskNotFound } from "../../core/errors.ts";
 import { byId, type PushConfigRequest, type PushConfigs, type StoredPushConfig } from "../../core/push-configs.ts";
 import type { RedisContext } from "./context.ts";
 import { accepted, bytes, list, text } from "./replies.ts";
+import { unavailable } from "./connection/store-error.ts";
 import { SCRIPTS } from "./scripts.ts";
 import type { Visibility } from "./visibility.ts";
 
@@ -24,6 +25,10 @@ export class RedisPushConfigs implements PushConfigs {
     const args = [id, written, most];
     accepted(await this.#context.retry(keys.shard, () => connections.write(keys.shard, SCRIPTS.push, names, args)), taskId);
     await this.#settled(keys.shard, taskId);
+    // A failover in between may have lost it, and confirmed what came after.
+    if (this.#context.connections.durable && (await this.pushConfig(taskId, id)) === undefined) {
+      throw unavailable(new Error("the master that took the push configuration is gone, and the configuration with it"), "unknown");
+    }
   }
 
   async pushConfig(taskId: string, id: string): Promise<StoredPushConfig | undefined> {
@@ -48,8 +53,9 @@ export class RedisPushConfigs implements PushConfigs {
     const keys = this.#context.of(taskId);
     if (keys === undefined) return;
     const name = keys.pushConfigs(taskId);
-    const removed = await this.#context.retry(keys.shard, () => this.#context.connections.call(keys.shard, "HDEL", name, id));
-    if (Number(removed) > 0) await this.#settled(keys.shard, taskId);
+    await this.#context.retry(keys.shard, () => this.#context.connections.call(keys.shard, "HDEL", name, id));
+    // Also where it was gone: an attempt of before may have removed it and not been confirmed.
+    await this.#settled(keys.shard, taskId);
   }
 
   /** What was written is as safe as an entry of the log before it is acknowledged. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { constants } from "node:http2";
+import { connect, constants } from "node:http2";
 import { suite, test } from "node:test";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { REQUEST_MS } from "../../../src/bindings/http-exchange.ts";
@@ -51,6 +51,27 @@ async function rest({ body }: Http2Reply): Promise<string> {
 suite("HTTP/2 in clear text", () => {
   const bed = sharedBed({ keepaliveMs: 20, maxMessageBytes: MiB });
   const impatient = sharedBed({ stalledStreamMs: 300, stallFlushMs: 50 });
+
+  test("lets callers on one connection leave by the hundred: it stays for the others", async () => {
+    const session = connect(`http://127.0.0.1:${bed().server.ports.http}`);
+    try {
+      const gone: Promise<unknown>[] = [];
+      for (let count = 0; count < 2000; count += 1) {
+        const stream = session.request({ ":path": "/.well-known/agent-card.json" });
+        stream.on("error", () => undefined);
+        gone.push(once(stream, "close"));
+        stream.close(constants.NGHTTP2_CANCEL);
+        if (count % 500 === 499) await Promise.all(gone);
+      }
+      const last = session.request({ ":path": "/.well-known/agent-card.json" });
+      const [headers] = (await once(last, "response")) as [{ ":status": number }];
+      assert.equal(headers[":status"], 200);
+      last.resume();
+      await once(last, "close");
+    } finally {
+      session.destroy();
+    }
+  });
 
   test("serves the card, HTTP+JSON and JSON-RPC as HTTP/1.1 does", () =>
     withClient(bed(), async (client) => {
