@@ -66,6 +66,7 @@ async function send(call: AgentCall<Flags>): Promise<ExitCode> {
     options: { ...(flags.pollInterval !== undefined && { pollIntervalMs: flags.pollInterval * 1000 }) },
     taskId: flags.task,
     begin: (client, signal) => client.send(message, { ...target, wait: flags.wait, signal }),
+    blocks: flags.wait === "block",
   });
 }
 

@@ -23,6 +23,8 @@ export interface Watched {
   readonly options?: ClientOptionsInput;
   /** Of the task, where it is known before anything comes. */
   readonly taskId?: string | undefined;
+  /** Whether nothing is heard of the task before it is at rest. */
+  readonly blocks?: boolean;
   /** Of the message, where one is sent. */
   readonly messageId?: string;
 }
@@ -47,8 +49,14 @@ export async function watchRun(watched: Watched): Promise<ExitCode> {
     hint: (ms) => say(`leaving in ${ms / 1000} s, the task goes on; Ctrl-C again cancels it`),
     leave: () => leave.abort(new Left()),
     cancel: () => {
+      const taskId = run.task?.id ?? watched.taskId;
+      if (taskId === undefined && watched.blocks === true) {
+        say("a task that is waited for with --wait block is not known before it is at rest, and cannot be canceled: leaving");
+        leave.abort(new Left());
+        return;
+      }
       say("canceling; Ctrl-C again leaves at once");
-      canceling.want(run.task?.id ?? watched.taskId);
+      canceling.want(taskId);
     },
   });
   try {

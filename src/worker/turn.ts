@@ -182,7 +182,9 @@ export class TurnRun {
     if (writer.closed || isTerminal(writer.state)) return;
     const facts = { taskId: writer.fold.task.id, command: input.offset, error };
     if (this.canceled) {
-      log.info(facts, "a canceled turn threw");
+      // What an agent's tools throw because of this very abort is no news.
+      if (!(error instanceof TurnAborted) && !(error instanceof Error && error.name === "AbortError"))
+        log.info(facts, "a canceled turn threw");
       await writer.push(this.status(TaskState.CANCELED), { unbounded: true });
       return;
     }

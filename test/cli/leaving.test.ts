@@ -74,6 +74,18 @@ suite("a task that is waited for", { concurrency: 2, timeout: 240_000 }, () => {
     assert.ok(again.code === 0 && again.stderr.endsWith("completed: done\n"), again.stderr);
   });
 
+  test("before it is known cannot be canceled: the second Ctrl-C leaves it, and says so", async () => {
+    const gate = bed().agent.gate();
+    const process = bed.start(["send", "--wait", "block", `slow ${gate.name}`], PATIENT);
+    await gate.reached;
+    process.signal("SIGINT");
+    await process.until(({ stderr }) => stderr.includes("Ctrl-C again cancels it"));
+    process.signal("SIGINT");
+    assert.deepEqual(await process.exited, { code: 4, signal: null });
+    assert.match(process.stderr, /cannot be canceled: leaving/);
+    gate.open();
+  });
+
   test("is left when its time is over; machines get it as it was", async () => {
     const { process, open } = await working(["--json", "--timeout", "8"]);
     assert.deepEqual(await process.exited, { code: 4, signal: null });
