@@ -76,7 +76,7 @@ suite("a task that is waited for", { concurrency: 2, timeout: 240_000 }, () => {
 
   test("before it is known cannot be canceled: the second Ctrl-C leaves it, and says so", async () => {
     const gate = bed().agent.gate();
-    const process = bed.start(["send", "--wait", "block", `slow ${gate.name}`], PATIENT);
+    const process = bed.start(["send", "--wait", "block", `slow ${gate.name}`], { env: PATIENT });
     await gate.reached;
     process.signal("SIGINT");
     await process.until(({ stderr }) => stderr.includes("Ctrl-C again cancels it"));
