@@ -7,7 +7,8 @@ import { type Exchange, type HttpHandler, sendJson } from "./http-exchange.ts";
 
 /** What is published where. */
 export interface Publication<T extends object> {
-  readonly path: string;
+  /** Where it is, as often as it is to be found. */
+  readonly paths: readonly string[];
   /** What the document is made from. It is made again when this answers another object. */
   readonly source: () => T;
   readonly json: (source: T) => string;
@@ -25,7 +26,7 @@ interface Edition<T> extends Validators {
  * Serves a document to GET and HEAD, to everybody, whatever A2A-Version the request names. The entity tag is a digest of the content:
  * replicas that publish the same agree on it. Last-Modified is when this process first served the content.
  */
-export function publish<T extends object>({ path, source, json, maxAgeSeconds }: Publication<T>): HttpHandler {
+export function publish<T extends object>({ paths, source, json, maxAgeSeconds }: Publication<T>): HttpHandler {
   let edition: Edition<T> | undefined;
   const current = (): Edition<T> => {
     const now = source();
@@ -33,7 +34,7 @@ export function publish<T extends object>({ path, source, json, maxAgeSeconds }:
     return edition;
   };
   return async (exchange) => {
-    if (exchange.path !== path) return false;
+    if (!paths.includes(exchange.path)) return false;
     const { request, response } = exchange;
     if (request.method !== "GET" && request.method !== "HEAD") {
       response.setHeader("allow", "GET, HEAD");

@@ -62,7 +62,7 @@ const MAX_QUEUED_BYTES = 64 * 1024;
 /** What a call needs to answer once its task has ended. */
 const ANSWER_MS = 100;
 const IDLE_CHECK_MS = 10;
-const JSON_RPC_PATHS = ["/", "/jsonrpc", "/a2a/jsonrpc"];
+const JSON_RPC_BASES = ["/jsonrpc", "/a2a/jsonrpc"];
 
 /** Starts a server; resolves when all its ports listen. */
 export async function serve(init: ServeInit): Promise<RunningServer> {
@@ -122,10 +122,10 @@ export class RunningServer implements AsyncDisposable {
     if (parts.authenticate === undefined && options.tokens !== undefined) declareBearer(this.card);
     const storage = this.#storage;
     const snapshots = new Snapshots(storage, options);
-    const abandon = (taskId: string): Promise<void> => abandonTask({ storage, snapshots }, taskId);
+    const abandon = (taskId: string): Promise<void> => abandonTask({ agent, log, storage, snapshots }, taskId);
     this.#worker = new Worker({ agent, storage, snapshots, options, log, abandon });
     const worker = this.#worker;
-    const service = new A2AServiceImpl({ agent, card: this.card, storage, snapshots, worker, options, streams, waits });
+    const service = new A2AServiceImpl({ agent, log, card: this.card, storage, snapshots, worker, options, streams, waits });
     const authenticate = parts.authenticate ?? (options.tokens === undefined ? anonymous : bearerTokens(options.tokens));
     const guarded = guard(A2AService, service, {
       authenticate,
@@ -139,7 +139,7 @@ export class RunningServer implements AsyncDisposable {
       egress: new Egress(options.egressBytes),
     };
     const eventStreams = new EventStreams(slow);
-    const rpc = { ...options, eventStreams, paths: JSON_RPC_PATHS };
+    const rpc = { ...options, eventStreams, paths: ["/", ...JSON_RPC_BASES] };
     const ready = (): boolean => this.#state === "serving" && storage.available();
     this.#grpc = grpcServer(guarded, slow);
     this.#health = new Health([A2AService.typeName], ready);
@@ -147,7 +147,7 @@ export class RunningServer implements AsyncDisposable {
     this.#reflection = options.reflection ? new Reflection([A2AService, HealthService]) : undefined;
     this.#reflection?.addTo(this.#grpc);
     const rest = { ...options, eventStreams, tenantRoutes: options.tenants !== undefined };
-    const card = cardHandler(() => this.card, CARD_MAX_AGE_SECONDS);
+    const card = cardHandler(() => this.card, JSON_RPC_BASES, CARD_MAX_AGE_SECONDS);
     const openApi = openApiHandler(A2AService, () => this.card, { ...rest, maxAgeSeconds: CARD_MAX_AGE_SECONDS });
     const cors = options.cors.origins.length === 0 ? [] : [corsHandler(options.cors)];
     const handlers = [...cors, card, openApi, connectHandler(guarded, options), jsonRpcHandler(guarded, rpc), restHandler(guarded, rest)];

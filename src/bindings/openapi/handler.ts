@@ -36,7 +36,7 @@ export function openApiHandler(service: DescService, card: () => AgentCard, opti
     });
     return oneLine(JSON.stringify(document));
   };
-  return publish({ path: OPENAPI_PATH, source: card, json, maxAgeSeconds });
+  return publish({ paths: [OPENAPI_PATH], source: card, json, maxAgeSeconds });
 }
 
 function commentsFor({ file }: DescService): Comments {

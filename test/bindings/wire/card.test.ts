@@ -76,6 +76,15 @@ suite("the agent card", () => {
     }
   });
 
+  test("stands below the URLs of JSON-RPC too, for callers that were given one of those", async () => {
+    const { text } = await fetch();
+    for (const base of ["/jsonrpc", "/a2a/jsonrpc"]) {
+      const reply = await fetch({ target: `${base}${CARD}` });
+      assert.deepEqual([reply.status, reply.text], [200, text], base);
+    }
+    assert.equal((await fetch({ target: `/elsewhere${CARD}` })).status, 404);
+  });
+
   test("R-003 R-192 R-203 R-212 R-218 R-223 R-286 R-314 R-315 R-316 R-319 C-17 C-48 C-66 is a card that names all three interfaces, the preferred one first, and only what is served", async () => {
     const json = JSON.parse((await fetch()).text) as JsonObject;
     const card = fromJson(AgentCardSchema, json);

@@ -13,7 +13,7 @@ test("a document is made once, and again when what it is made from is another ob
   let source = { text: "one" };
   let made = 0;
   const handler = publish({
-    path: "/it",
+    paths: ["/it"],
     source: () => source,
     json: ({ text }) => {
       made += 1;
