@@ -1,5 +1,5 @@
 // What users need: an agent, and a server for it.
-export type { AbortCause, Agent, AgentCardInit, CardReader, ReplyRequest, Turn } from "./core/agent.ts";
+export type { AbortCause, Agent, AgentCardInit, BeginTask, CanceledTask, CardReader, ReplyRequest, Turn } from "./core/agent.ts";
 export { TurnAborted } from "./core/agent.ts";
 export type { AgentEvent, ChunkOptions, PartInit, StatusText } from "./core/events.ts";
 export {
@@ -11,6 +11,7 @@ export {
   dataPart,
   failed,
   inputRequired,
+  memo,
   rejected,
   status,
   textPart,

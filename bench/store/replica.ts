@@ -71,8 +71,8 @@ export class Replica implements AsyncDisposable {
     this.#options = options;
     this.storage = storage;
     this.snapshots = new Snapshots(storage, options);
-    const parts = { agent, storage, snapshots: this.snapshots, options };
-    this.worker = new Worker({ ...parts, log: SILENT, abandon: () => Promise.resolve() });
+    const parts = { agent, log: SILENT, storage, snapshots: this.snapshots, options };
+    this.worker = new Worker({ ...parts, abandon: () => Promise.resolve() });
     this.service = new A2AServiceImpl({
       ...parts,
       card: publicCard(agent.card, options, false),

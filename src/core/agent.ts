@@ -49,6 +49,10 @@ export interface Turn {
   readonly acceptedOutputModes: readonly string[];
   /** URIs of the card's extensions that the call activated with `A2A-Extensions`, in the card's order (R-213). */
   readonly extensions: readonly string[];
+  /** Header fields of the call, by their names in lower case: those that the option `forwardHeaders` names. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** What an earlier run on this task left with `memo()`, or this one, as soon as it is stored; undefined where nothing was left. */
+  readonly memo: JsonObject | undefined;
   /**
    * The next message on this task, for a turn that stays alive across an interrupted state or says `acceptsMessages`.
    * Resolves to undefined when the turn is aborted or over.
@@ -65,6 +69,28 @@ export interface ReplyRequest {
   readonly metadata: JsonObject | undefined;
   readonly acceptedOutputModes: readonly string[];
   readonly extensions: readonly string[];
+  readonly headers: Readonly<Record<string, string>>;
+  /** Context that the task will be in, if there is to be one, or that of the answer: the message's own, or a new one. */
+  readonly contextId: string;
+}
+
+/** What `reply` answers where a task is to begin and it has found out something that the task's turns are to know. */
+export interface BeginTask {
+  /** The task's first memo, stored with the task itself. */
+  readonly memo: JsonObject;
+}
+
+/** A task that was canceled while no turn ran on it. */
+export interface CanceledTask {
+  readonly taskId: string;
+  readonly contextId: string;
+  readonly memo: JsonObject | undefined;
+  /** Who asked for the end of the task. */
+  readonly principal: string;
+  readonly tenant: string;
+  /** Metadata of the request to cancel. */
+  readonly metadata: JsonObject | undefined;
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 /** Who asks for the extended card. */
@@ -82,8 +108,15 @@ export interface Agent {
    * Returning means COMPLETED unless the task is at rest already; throwing means FAILED with a safe message.
    */
   run(turn: Turn): AsyncIterable<AgentEvent>;
-  /** Answers with a plain Message and no task, or with undefined to let a task begin. Awaited at most `replyTimeoutMs`. */
-  reply?(request: ReplyRequest): Promise<MessageInitShape<typeof MessageSchema> | undefined>;
+  /**
+   * Answers with a plain Message and no task, or with undefined or {@link BeginTask} to let a task begin. Awaited at most `replyTimeoutMs`.
+   */
+  reply?(request: ReplyRequest): Promise<MessageInitShape<typeof MessageSchema> | BeginTask | undefined>;
+  /**
+   * Told of a task that was canceled while no turn ran on it (it waited for its caller, or for a replica), so that what it began elsewhere
+   * can be stopped too. The task has ended already; nobody waits for this, and it is not repeated. A turn that runs hears of a cancel by its signal.
+   */
+  canceled?(task: CanceledTask): Promise<void>;
   /**
    * The card for a caller who is known, or undefined where there is none for it. Asked only where the server authenticates its callers
    * (R-134); it should hold no secrets (R-140).

@@ -1,5 +1,5 @@
 /** Helpers that build what an agent yields. Ids, timestamps and message ids are filled in by the worker. */
-import type { JsonValue, MessageInitShape } from "@bufbuild/protobuf";
+import type { JsonObject, JsonValue, MessageInitShape } from "@bufbuild/protobuf";
 import { fromJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import {
@@ -11,10 +11,14 @@ import {
   type TaskStatusUpdateEventSchema,
 } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 
-/** One event of an agent, in the shape of StreamResponse's payload. `taskId` and `contextId` may be left out. */
+/**
+ * One event of an agent, in the shape of StreamResponse's payload. `taskId` and `contextId` may be left out. A memo is no event of the
+ * task: see {@link memo}.
+ */
 export type AgentEvent =
   | { readonly case: "statusUpdate"; readonly value: MessageInitShape<typeof TaskStatusUpdateEventSchema> }
-  | { readonly case: "artifactUpdate"; readonly value: MessageInitShape<typeof TaskArtifactUpdateEventSchema> };
+  | { readonly case: "artifactUpdate"; readonly value: MessageInitShape<typeof TaskArtifactUpdateEventSchema> }
+  | { readonly case: "memo"; readonly value: JsonObject };
 
 /** A status message: a text, or a Message of which only `parts` is needed. */
 export type StatusText = string | MessageInitShape<typeof MessageSchema>;
@@ -54,6 +58,14 @@ export interface ChunkOptions {
 /** A whole artifact, or a chunk of one. */
 export function artifact(value: MessageInitShape<typeof ArtifactSchema>, options: ChunkOptions = {}): AgentEvent {
   return { case: "artifactUpdate", value: { artifact: value, append: options.append ?? false, lastChunk: options.lastChunk ?? false } };
+}
+
+/**
+ * A note for later runs of the agent's turns on this task, on whatever replica: `turn.memo` shows the last one. It lies in the log in the
+ * order in which it was yielded, goes to no caller, and replaces the one before. At most 64 kB.
+ */
+export function memo(value: JsonObject): AgentEvent {
+  return { case: "memo", value };
 }
 
 /** A part of text. */

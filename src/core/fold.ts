@@ -1,8 +1,8 @@
 /** The fold of a log up to a position: the task, and the commands that a new owner would need. */
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { create, fromBinary, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { type Message, type StreamResponse, type Task, TaskSchema, TaskState, type TaskStatus } from "../../gen/lf/a2a/v1/a2a_pb.ts";
-import { CheckpointSchema, type Command } from "../../gen/throughline/v1/log_pb.ts";
+import { CheckpointSchema, type Command, type Memo } from "../../gen/throughline/v1/log_pb.ts";
 import { type Entry, type Position, START } from "./log-entry.ts";
 import { type Head, HEAD_HISTORY, type StoredCheckpoint } from "./storage.ts";
 import { apply, applyMessage, copyTask } from "./task.ts";
@@ -18,6 +18,8 @@ export interface Snapshot {
   /** Stable: later folding leaves it alone. */
   readonly task: Task;
   readonly position: Position;
+  /** What the agent left last for its turns; absent where it left nothing. */
+  readonly memo?: JsonObject | undefined;
 }
 
 /** A fold that goes on: entries are added to it in the order of their offsets. */
@@ -26,6 +28,7 @@ export class Fold {
   #view: Snapshot | undefined;
   #position: Position = START;
   #commands: Placed[] = [];
+  #memo: Memo | undefined;
   readonly #historyLimit: number;
   /** A bound that is cheap to keep: never less than the encoded task. */
   bytes = 0;
@@ -43,6 +46,7 @@ export class Fold {
     fold.#task = stored.task;
     fold.#position = position;
     fold.#commands = stored.commands.flatMap(({ offset, command }) => (command === undefined ? [] : [{ offset, command }]));
+    fold.#memo = stored.memo;
     fold.bytes = bytes.length;
     return fold;
   }
@@ -62,11 +66,17 @@ export class Fold {
     return this.#commands;
   }
 
+  /** What the agent left last for later runs of its turns. */
+  get memo(): JsonObject | undefined {
+    return this.#memo?.value;
+  }
+
   /** Adds the next entry; one that is already folded in is passed over. Throws on a gap: the caller skipped an entry. */
   add(entry: Entry): void {
     if (entry.offset <= this.#position.offset) return;
     if (entry.offset !== this.#position.offset + 1) throw new RangeError(`entry ${entry.offset} after ${this.#position.offset}`);
     if (entry.kind === "event") this.#task = apply(this.#task, entry.event, this.#historyLimit).task;
+    else if (entry.kind === "memo") this.#memo = entry.memo;
     else this.#command(entry.offset, entry.command);
     this.#position = { offset: entry.offset, mark: entry.mark };
     this.#view = undefined;
@@ -75,6 +85,7 @@ export class Fold {
   }
 
   #command(offset: number, command: Command): void {
+    this.#memo = command.memo ?? this.#memo;
     if (command.kind.case === "followUp") applyMessage(this.task, command.kind.value, this.#historyLimit);
     this.#commands.push({ offset, command });
   }
@@ -88,21 +99,22 @@ export class Fold {
 
   /** The task at this position, made once per position. */
   snapshot(): Snapshot {
-    this.#view ??= { task: copyTask(this.task), position: this.#position };
+    this.#view ??= { task: copyTask(this.task), position: this.#position, memo: this.memo };
     return this.#view;
   }
 
   /** The fold as a checkpoint; of the commands, the one last given and all after it. */
   checkpoint(consumed: number): StoredCheckpoint {
     this.dropBefore(consumed);
-    const stored = create(CheckpointSchema, { task: this.task, commands: this.#commands.map((placed) => ({ ...placed })) });
+    const commands = this.#commands.map((placed) => ({ ...placed }));
+    const stored = create(CheckpointSchema, { task: this.task, commands, ...(this.#memo && { memo: this.#memo }) });
     return { position: this.#position, bytes: toBinary(CheckpointSchema, stored) };
   }
 
   /** What the encoded task would measure with further events. Costs a fold and an encoding. */
-  sizeWith(items: readonly { readonly event: StreamResponse }[]): number {
+  sizeWith(events: readonly StreamResponse[]): number {
     let task = copyTask(this.task);
-    for (const { event } of items) ({ task } = apply(task, event, this.#historyLimit));
+    for (const event of events) ({ task } = apply(task, event, this.#historyLimit));
     return toBinary(TaskSchema, task).length;
   }
 

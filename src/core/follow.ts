@@ -120,7 +120,7 @@ export class Follower<T> implements AsyncIterableIterator<T>, OpenStream {
       this.#next += 1;
       if (this.#next === this.#page.length) this.#turn([]);
       this.#position = { offset: entry.offset, mark: entry.mark };
-      if (entry.kind === "command") continue;
+      if (entry.kind !== "event") continue;
       this.#reached(stateAfter(entry.event), false);
       return { done: false, value: this.#options.project({ is: "event", entry }) };
     }

@@ -2,13 +2,16 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { type StreamResponse, StreamResponseSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { hex, randomBytes } from "./random.ts";
-import { type Command, CommandSchema } from "../../gen/throughline/v1/log_pb.ts";
+import { type Command, CommandSchema, type Memo, MemoSchema } from "../../gen/throughline/v1/log_pb.ts";
 
-/** An event is streamed to every reader; a command was appended by a caller and is folded into the task only. */
-export type EntryKind = "event" | "command";
+/**
+ * An event is streamed to every reader; a command was appended by a caller and is folded into the task only; a memo was left by the agent for
+ * later runs of its turns, and nobody else sees it.
+ */
+export type EntryKind = "event" | "command" | "memo";
 
 /** The message that an entry of each kind holds. */
-export type EntryContent = StreamResponse | Command;
+export type EntryContent = StreamResponse | Command | Memo;
 
 /**
  * A place in one history: after a failover that lost entries the same offset may carry another mark. Offset 0 with an empty mark is
@@ -49,7 +52,7 @@ export function newMark(): string {
 export interface NewEntry {
   readonly kind: EntryKind;
   readonly mark: string;
-  /** StreamResponse bytes of an event, Command bytes of a command. */
+  /** StreamResponse bytes of an event, Command bytes of a command, Memo bytes of a memo. */
   readonly bytes: Uint8Array;
   /** The decoded content, where the writer has it; saves readers in this process the decoding. */
   readonly content?: EntryContent;
@@ -113,16 +116,22 @@ export class Entry implements Position {
     if (entry.content !== undefined) this.#keep(entry.content);
   }
 
-  /** The event. Read it, do not change it. Throws on a command. */
+  /** The event. Read it, do not change it. Throws on any other entry. */
   get event(): StreamResponse {
-    if (this.kind !== "event") throw new TypeError("a command is no event");
+    if (this.kind !== "event") throw new TypeError(`a ${this.kind} is no event`);
     return this.#decoded(() => fromBinary(StreamResponseSchema, this.bytes)) as StreamResponse;
   }
 
-  /** The command. Read it, do not change it. Throws on an event. */
+  /** The command. Read it, do not change it. Throws on any other entry. */
   get command(): Command {
-    if (this.kind !== "command") throw new TypeError("an event is no command");
+    if (this.kind !== "command") throw new TypeError(`a ${this.kind} is no command`);
     return this.#decoded(() => fromBinary(CommandSchema, this.bytes)) as Command;
+  }
+
+  /** The memo. Read it, do not change it. Throws on any other entry. */
+  get memo(): Memo {
+    if (this.kind !== "memo") throw new TypeError(`a ${this.kind} is no memo`);
+    return this.#decoded(() => fromBinary(MemoSchema, this.bytes)) as Memo;
   }
 
   #decoded(decode: () => EntryContent): EntryContent {

@@ -101,6 +101,10 @@ export const optionsSchema = z.strictObject({
     .enum(["application/a2a+json", "application/json"])
     .default("application/a2a+json")
     .describe("Type of HTTP+JSON replies to callers that name none."),
+  forwardHeaders: z
+    .array(z.string().regex(/^[a-z0-9_.-]+$/, "names of header fields, in lower case"))
+    .default([])
+    .describe("Header fields of a call that the agent is shown (turn.headers). Their values are stored with the task."),
   redis: redisSchema.prefault({}).describe("The store that replicas share."),
   capacity: positive.default(1000).describe("Turns at once on this replica."),
   maxOwnedTasks: positive.default(10_000).describe("Tasks that this replica owns at once, those whose turn waits for its caller included."),

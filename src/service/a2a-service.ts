@@ -97,7 +97,8 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
   async cancelTask(request: CancelTaskRequest, context: HandlerContext): Promise<Task> {
     validateTaskRequest(request, this.#init.options);
     await this.#current(request, context);
-    const task = await cancelTask(this.#init, request, scopeOf(request.tenant, context), context.signal);
+    const asked = { scope: scopeOf(request.tenant, context), headers: this.#forwarded(context), signal: context.signal };
+    const task = await cancelTask(this.#init, request, asked);
     return withHistory(task, undefined);
   }
 
@@ -139,10 +140,17 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
   async #send(request: SendMessageRequest, context: HandlerContext): Promise<Sent> {
     const scope = scopeOf(request.tenant, context);
     const extensions = [...context.values.get(extensionsKey)];
-    const sent = await this.#sends.send({ request, scope, signal: context.signal, extensions, resume: resumeOf(context) });
+    const [headers, resume] = [this.#forwarded(context), resumeOf(context)];
+    const sent = await this.#sends.send({ request, scope, signal: context.signal, extensions, headers, resume });
     if (sent.is === "task") context.responseHeader.set(TASK_ID_HEADER, sent.first.task.id);
     if (sent.is === "resumed") context.responseHeader.set(TASK_ID_HEADER, sent.current.meta.id);
     return sent;
+  }
+
+  /** What of the call's header fields the agent is to see. */
+  #forwarded({ requestHeader }: HandlerContext): Record<string, string> {
+    const fields = this.#init.options.forwardHeaders.map((name) => [name, requestHeader.get(name)] as const);
+    return Object.fromEntries(fields.filter((field): field is [string, string] => field[1] !== null));
   }
 
   /** Goes on after a position. Its next frame may be long in coming, so the call is accepted before it. */

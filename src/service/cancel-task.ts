@@ -1,11 +1,12 @@
 /** CancelTask: a command to whoever runs the task (R-066 to R-070, C-21). */
-import { create, toBinary } from "@bufbuild/protobuf";
-import { type CancelTaskRequest, CancelTaskRequestSchema, type Task, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
-import { CommandSchema } from "../../gen/throughline/v1/log_pb.ts";
+import { create, type JsonObject, toBinary } from "@bufbuild/protobuf";
+import { type CancelTaskRequest, type Task, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { type Command, CommandSchema } from "../../gen/throughline/v1/log_pb.ts";
 import { isRefused, TaskError, taskNotFound } from "../core/errors.ts";
-import { newMark, type NewEntry } from "../core/log-entry.ts";
+import { newMark } from "../core/log-entry.ts";
 import type { Scope } from "../core/scope.ts";
 import { isTerminal } from "../core/task.ts";
+import { tellCanceled } from "../worker/tell-canceled.ts";
 import type { ServiceInit } from "./service-init.ts";
 import { callEnded } from "./call-ended.ts";
 import { readyStatus } from "./ready-event.ts";
@@ -17,11 +18,11 @@ const APPEND_MS = 250;
  * Asks for the end of a task and waits for it: until the task is terminal, or the grace is over. A second call joins the first.
  * Throws TASK_NOT_CANCELABLE where the task has ended already, CANCELED included.
  */
-export async function cancelTask(init: ServiceInit, request: CancelTaskRequest, scope: Scope, signal: AbortSignal): Promise<Task> {
+export async function cancelTask(init: ServiceInit, request: CancelTaskRequest, asked: Asked): Promise<Task> {
   const { storage, snapshots, options, waits } = init;
+  const { scope, headers, signal } = asked;
   const taskId = request.id;
-  const entry = cancelEntry(request, scope);
-  const from = await append(init, taskId, entry);
+  const from = await append(init, taskId, cancelCommand(scope, headers, request.metadata));
   const grace = AbortSignal.timeout(options.cancelGraceMs + APPEND_MS);
   const until = AbortSignal.any([signal, grace]);
   const wait = waits.open({ storage, snapshots, taskId, from, project: () => undefined, signal: until });
@@ -33,17 +34,27 @@ export async function cancelTask(init: ServiceInit, request: CancelTaskRequest, 
 
 /** Ends an interrupted task that nobody went on with. Does nothing where it has ended or somebody has asked for that already. */
 export async function abandonTask(sources: Sources, taskId: string): Promise<void> {
-  const entry = cancelEntry(create(CancelTaskRequestSchema, { id: taskId }), { tenant: "", owner: "" });
   try {
-    await append(sources, taskId, entry);
+    await append(sources, taskId, cancelCommand({ tenant: "", owner: "" }, {}));
   } catch (error) {
     if (!(error instanceof TaskError)) throw error;
   }
 }
 
-type Sources = Pick<ServiceInit, "storage" | "snapshots">;
+/** Who asks. */
+export interface Asked {
+  readonly scope: Scope;
+  /** Header fields that are handed on to the agent. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Ends the wait, not the request. */
+  readonly signal: AbortSignal;
+}
 
-async function append({ storage, snapshots }: Sources, taskId: string, entry: NewEntry): Promise<{ offset: number; mark: string }> {
+type Sources = Pick<ServiceInit, "agent" | "log" | "storage" | "snapshots">;
+
+async function append(sources: Sources, taskId: string, command: Command): Promise<{ offset: number; mark: string }> {
+  const { storage, snapshots } = sources;
+  const entry = { kind: "command", mark: newMark(), bytes: toBinary(CommandSchema, command), content: command } as const;
   for (;;) {
     const current = await snapshots.current(taskId);
     if (current === undefined) throw taskNotFound(taskId);
@@ -53,7 +64,11 @@ async function append({ storage, snapshots }: Sources, taskId: string, entry: Ne
     const canceled = readyStatus(snapshot.task, TaskState.CANCELED);
     const after = snapshot.position;
     try {
-      await storage.command({ taskId, entry, what: "cancel", repeat: undefined, after, working: undefined, canceled, lease: undefined });
+      const request = { taskId, entry, what: "cancel", repeat: undefined, after, working: undefined, canceled, lease: undefined } as const;
+      const reply = await storage.command(request);
+      // A living owner tells its turn; here nobody else would hear of it.
+      if (reply.is === "appended" && !reply.owned)
+        tellCanceled(sources, { taskId, contextId: meta.contextId, memo: snapshot.memo, command });
       return after;
     } catch (error) {
       if (!isRefused(error, "STALE", "SEALED")) throw error;
@@ -61,10 +76,9 @@ async function append({ storage, snapshots }: Sources, taskId: string, entry: Ne
   }
 }
 
-function cancelEntry({ metadata }: CancelTaskRequest, scope: Scope): NewEntry {
-  const caller = { principal: scope.owner, tenant: scope.tenant };
-  const command = create(CommandSchema, { kind: { case: "cancel", value: {} }, caller, ...(metadata && { metadata }) });
-  return { kind: "command", mark: newMark(), bytes: toBinary(CommandSchema, command), content: command };
+function cancelCommand({ owner, tenant }: Scope, headers: Readonly<Record<string, string>>, metadata?: JsonObject): Command {
+  const caller = { principal: owner, tenant };
+  return create(CommandSchema, { kind: { case: "cancel", value: {} }, caller, headers: { ...headers }, ...(metadata && { metadata }) });
 }
 
 function notCancelable(taskId: string, state: TaskState): TaskError {

@@ -12,6 +12,8 @@ export interface ServiceOptions {
   readonly maxTaskBytes: number;
   /** Messages that `history` keeps. */
   readonly historyLimit: number;
+  /** Names, in lower case, of the header fields of a call that its turn is shown. They are stored with the task's log. */
+  readonly forwardHeaders: readonly string[];
   /** Webhooks: whether callers may register them, how many a task may have, whether replies leave out their secrets. */
   readonly push: { readonly enabled: boolean; readonly maxConfigs: number; readonly redact: boolean };
   /** Tenants that calls may name; undefined: none, `any`: every one. */

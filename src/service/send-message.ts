@@ -1,14 +1,15 @@
 /** A send: a repeat, a direct answer, a new task or a follow-up; one flow for the three ways to wait. */
-import { create, equals, toBinary } from "@bufbuild/protobuf";
+import { create, equals, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Message, MessageSchema, StreamResponseSchema, TaskSchema, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import type { BeginTask } from "../core/agent.ts";
 import { TaskError, taskNotFound } from "../core/errors.ts";
 import { headAfter, type Snapshot } from "../core/fold.ts";
 import { type Entry, newMark } from "../core/log-entry.ts";
 import type { Current } from "../core/snapshots.ts";
 import type { CreateReply, CreateRequest, Repeat, RepeatKey } from "../core/storage.ts";
 import { uuidv7 } from "../core/uuid.ts";
-import { completeMessage } from "../worker/agent-response.ts";
+import { completeMemo, completeMessage } from "../worker/agent-response.ts";
 import { detached } from "../worker/detached.ts";
 import { foldOf } from "../worker/worker.ts";
 import { FollowUps } from "./follow-up.ts";
@@ -50,9 +51,10 @@ export class SendFlow {
     if (worker.state !== "serving" && !storage.shared) throw callDrained(message.taskId);
     if (message.taskId !== "") return this.#followUp(send, message, key);
     checkMediaTypes(card, message, request.configuration?.acceptedOutputModes ?? []);
-    const direct = await this.#reply(send, message);
-    if (direct !== undefined) return { is: "message", message: direct };
-    return this.#create(send, message, digest, key);
+    const contextId = message.contextId || uuidv7(Date.now());
+    const reply = await this.#reply(send, message, contextId);
+    if (reply !== undefined && "message" in reply) return { is: "message", ...reply };
+    return this.#create({ send, message, contextId, digest, key, memo: reply?.memo });
   }
 
   async #followUp(send: Send, message: Message, key: RepeatKey | undefined): Promise<Sent> {
@@ -80,10 +82,9 @@ export class SendFlow {
     return { is: "task", first: await this.#init.snapshots.read(taskId), repeat: true };
   }
 
-  async #create(send: Send, message: Message, digest: string, key: RepeatKey | undefined): Promise<Sent> {
+  async #create({ send, message, contextId, digest, key, memo }: NewTask): Promise<Sent> {
     const { storage, worker, options } = this.#init;
     const id = storage.newId(digest);
-    const contextId = message.contextId || uuidv7(Date.now());
     const task = create(TaskSchema, {
       id,
       contextId,
@@ -93,7 +94,7 @@ export class SendFlow {
     const event = create(StreamResponseSchema, { payload: { case: "task", value: task } });
     const bytes = toBinary(StreamResponseSchema, event);
     if (bytes.length > options.maxTaskBytes) throw tooLarge(options);
-    const entries = [{ kind: "event", mark: newMark(), bytes, content: event } as const, commandEntry("start", send, message)];
+    const entries = [{ kind: "event", mark: newMark(), bytes, content: event } as const, commandEntry("start", send, message, memo)];
     const place = worker.reserve();
     const lease = place && { token: place.token, replica: place.replica };
     const request = {
@@ -120,7 +121,7 @@ export class SendFlow {
     if (reply.lease === undefined) worker.wake();
     shareTaskFrame(event, bytes);
     const { offset, mark } = reply.entries.at(-1) as Entry;
-    return { is: "task", first: { task, position: { offset, mark } }, repeat: false };
+    return { is: "task", first: { task, position: { offset, mark }, memo }, repeat: false };
   }
 
   /** Creates the task and begins its first turn where it came with the lease. */
@@ -135,7 +136,11 @@ export class SendFlow {
   }
 
   /** Asks an agent that sometimes answers directly. Its answer is in no log (docs/agents.md, Direct replies). */
-  async #reply({ request, scope, signal, extensions }: Send, message: Message): Promise<Message | undefined> {
+  async #reply(
+    { request, scope, signal, extensions, headers }: Send,
+    message: Message,
+    contextId: string,
+  ): Promise<{ readonly message: Message } | BeginTask | undefined> {
     const { agent, options } = this.#init;
     if (agent.reply === undefined) return undefined;
     const timeout = AbortSignal.timeout(options.replyTimeoutMs);
@@ -148,14 +153,28 @@ export class SendFlow {
       metadata: request.metadata,
       acceptedOutputModes: request.configuration?.acceptedOutputModes ?? [],
       extensions,
+      headers,
+      contextId,
     });
     const answer = await untilAborted(asked, over, () => {
       if (timeout.aborted)
         return new TaskError("DEADLINE_EXCEEDED", `the agent did not decide within ${options.replyTimeoutMs} ms how to answer`);
       return signal.reason;
     });
-    return answer && completeMessage(detached(MessageSchema, answer), message.contextId || uuidv7(Date.now()), "");
+    if (answer === undefined) return undefined;
+    if ("memo" in answer) return { memo: completeMemo(answer.memo) };
+    return { message: completeMessage(detached(MessageSchema, answer), contextId, "") };
   }
+}
+
+/** A task about to begin. */
+interface NewTask {
+  readonly send: Send;
+  readonly message: Message;
+  readonly contextId: string;
+  readonly digest: string;
+  readonly key: RepeatKey | undefined;
+  readonly memo: JsonObject | undefined;
 }
 
 /** Settles as `promise` does, or rejects when the signal aborts. */

@@ -1,5 +1,5 @@
 /** A send as it came, and what all its ways need. */
-import { create, toBinary } from "@bufbuild/protobuf";
+import { create, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import type { AgentCard, Message, SendMessageRequest } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { type Command, CommandSchema } from "../../gen/throughline/v1/log_pb.ts";
 import type { Agent } from "../core/agent.ts";
@@ -8,6 +8,7 @@ import { newMark, type NewEntry } from "../core/log-entry.ts";
 import type { PushConfigRequest } from "../core/push-configs.ts";
 import type { Scope } from "../core/scope.ts";
 import type { Snapshots } from "../core/snapshots.ts";
+import type { Log } from "../core/telemetry.ts";
 import type { Storage } from "../core/storage.ts";
 import type { Worker } from "../worker/worker.ts";
 import type { Resume } from "./log-extension.ts";
@@ -17,6 +18,7 @@ import { pushConfigOf } from "./push-configs.ts";
 /** What the flow needs. */
 export interface SendInit {
   readonly agent: Agent;
+  readonly log: Log;
   readonly card: AgentCard;
   readonly storage: Storage;
   readonly snapshots: Snapshots;
@@ -31,17 +33,26 @@ export interface Send {
   readonly signal: AbortSignal;
   /** URIs of the extensions that the call activated. */
   readonly extensions: readonly string[];
+  /** Header fields that are handed on to the agent. */
+  readonly headers: Readonly<Record<string, string>>;
   /** Where its reader stood, if it comes back. */
   readonly resume?: Resume | undefined;
 }
 
 /** The entry of a message, with what a turn is told about its caller. */
-export function commandEntry(kind: "start" | "followUp", { request, scope, extensions }: Send, message: Message): NewEntry {
+export function commandEntry(
+  kind: "start" | "followUp",
+  { request, scope, extensions, headers }: Send,
+  message: Message,
+  memo?: JsonObject,
+): NewEntry {
   const command: Command = create(CommandSchema, {
     kind: { case: kind, value: message },
     caller: { principal: scope.owner, tenant: scope.tenant },
     acceptedOutputModes: request.configuration?.acceptedOutputModes ?? [],
     extensions: [...extensions],
+    headers: { ...headers },
+    ...(memo && { memo: { value: memo } }),
   });
   if (request.metadata !== undefined) command.metadata = request.metadata;
   return { kind: "command", mark: newMark(), bytes: toBinary(CommandSchema, command), content: command };

@@ -88,6 +88,7 @@ export class AgentHarness implements AsyncDisposable {
     const replica = (): Worker => this.worker;
     this.#service = new A2AServiceImpl({
       agent,
+      log,
       card,
       storage,
       snapshots: this.#snapshots,
@@ -180,9 +181,9 @@ export class AgentHarness implements AsyncDisposable {
   #addReplica(): { token: string; replica: string } {
     const replica = `replica-${this.#workers.length + 1}`;
     const { storage } = this;
-    const sources = { storage, snapshots: this.#snapshots };
+    const sources = { agent: this.#agent, log: this.#log, storage, snapshots: this.#snapshots };
     const abandon = (taskId: string): Promise<void> => abandonTask(sources, taskId);
-    const worker = new Worker({ ...sources, agent: this.#agent, options: { ...this.#options, replica }, log: this.#log, abandon });
+    const worker = new Worker({ ...sources, options: { ...this.#options, replica }, abandon });
     this.#workers.push(worker);
     worker.start();
     return { token: newMark() + newMark(), replica };

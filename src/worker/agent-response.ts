@@ -1,5 +1,5 @@
 /** What an agent yields, made whole and checked before it may enter the log. */
-import { create } from "@bufbuild/protobuf";
+import { create, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
   type Message,
@@ -17,6 +17,7 @@ import {
 } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { TaskError } from "../core/errors.ts";
 import type { AgentEvent } from "../core/events.ts";
+import { MemoSchema } from "../../gen/throughline/v1/log_pb.ts";
 import { detached } from "./detached.ts";
 import { uuidv7 } from "../core/uuid.ts";
 
@@ -38,6 +39,17 @@ export function completeEvent(event: AgentEvent, place: EventPlace): StreamRespo
     default:
       throw invalid("an agent yields statusUpdate or artifactUpdate events");
   }
+}
+
+/** Largest encoded memo. */
+const MEMO_BYTES = 64 * 1024;
+
+/** A memo as it will be stored. Throws INVALID_AGENT_RESPONSE. */
+export function completeMemo(value: JsonObject): JsonObject {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw invalid("a memo is a JSON object");
+  const memo = detached(MemoSchema, { value });
+  if (toBinary(MemoSchema, memo).length > MEMO_BYTES) throw invalid(`a memo is at most ${MEMO_BYTES} bytes`);
+  return memo.value ?? {};
 }
 
 /** A status event made by the worker itself. */

@@ -9,6 +9,7 @@ import { statusEvent } from "./agent-response.ts";
 import type { LeaseContext, LeaseStart } from "./lease-context.ts";
 import { LogWriter } from "./log-writer.ts";
 import { RecentEntries } from "./recent-entries.ts";
+import { tellCanceled } from "./tell-canceled.ts";
 import { messageOf, TurnRun } from "./turn.ts";
 
 /** A task that this replica owns. */
@@ -160,7 +161,7 @@ export class LeasedTask {
     const { attempts, begun = false } = this.#start;
     const { agent, options } = this.#context;
     if (this.#cancelAsked) {
-      await this.#end(TaskState.CANCELED);
+      await this.#endCanceled();
       return false;
     }
     if (isInterrupted(this.#writer.state) && this.#commands.length === 0) return !(await this.#rest());
@@ -178,7 +179,7 @@ export class LeasedTask {
     let [attempt, resumed] = [Math.max(1, attempts), attempts > 1 || begun];
     for (;;) {
       if (this.#over) return;
-      if (this.#cancelAsked) return this.#end(TaskState.CANCELED);
+      if (this.#cancelAsked) return this.#endCanceled();
       if (input === undefined) return this.#end(TaskState.FAILED, "the task has no message to work on");
       this.#writer.consumed = Math.max(this.#writer.consumed, input.offset);
       const end = await this.#runTurn(input, attempt, resumed);
@@ -302,6 +303,15 @@ export class LeasedTask {
     }
     this.#context.log.warn({ taskId: this.lease.taskId, error }, "the lease is lost");
     this.#turn?.cutOff("lease-lost");
+  }
+
+  /** No turn runs that would hear of it. */
+  async #endCanceled(): Promise<void> {
+    await this.#end(TaskState.CANCELED);
+    if (this.#writer.state !== TaskState.CANCELED) return;
+    const { task, memo, commands } = this.#writer.fold;
+    const command = commands.findLast(({ command: { kind } }) => kind.case === "cancel")?.command;
+    tellCanceled(this.#context, { taskId: task.id, contextId: task.contextId, memo, command });
   }
 
   async #end(state: TaskState, text?: string): Promise<void> {

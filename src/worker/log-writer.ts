@@ -1,14 +1,15 @@
 /** The write side of a lease: group commit, one batch in flight, commands folded in where they stand. */
-import { equals, toBinary } from "@bufbuild/protobuf";
+import { equals, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { type StreamResponse, StreamResponseSchema, type TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { CommandSchema } from "../../gen/throughline/v1/log_pb.ts";
 import { isRefused, TaskError } from "../core/errors.ts";
 import { type Fold, headAfter, type Placed, statusTimeOf } from "../core/fold.ts";
-import { type Entry, newMark, type NewEntry } from "../core/log-entry.ts";
+import type { Entry, NewEntry } from "../core/log-entry.ts";
 import type { Batch, Lease, Storage } from "../core/storage.ts";
 import { isTerminal, stateAfter, stateOf } from "../core/task.ts";
 import { Checkpointer } from "./checkpointer.ts";
+import { again, changesState, eventsOf, type Pending, pendingEvent, pendingMemo, type PushOptions } from "./pending.ts";
 import { lostEntries, type RecentEntries } from "./recent-entries.ts";
 import { untilAnswered } from "../core/retrying.ts";
 
@@ -38,23 +39,6 @@ export interface LogWriterInit {
   readonly onState: () => void;
   /** The lease is lost, the log is sealed, or the task went over its bound: nothing more can be written. */
   readonly onClosed: (error: unknown) => void;
-}
-
-/** An event on its way into the log. */
-interface Pending {
-  readonly event: StreamResponse;
-  readonly entry: NewEntry;
-  readonly unlessPending: boolean;
-  /** The worker's own last word on a task that is full. */
-  readonly unbounded: boolean;
-}
-
-/** How an event is written. */
-export interface PushOptions {
-  /** Refuse it where a command waits. */
-  readonly unlessPending?: boolean;
-  /** Do not count it against `maxTaskBytes`. */
-  readonly unbounded?: boolean;
 }
 
 /** Thrown by {@link LogWriter.push} once nothing more can be written. */
@@ -109,16 +93,26 @@ export class LogWriter {
   }
 
   /** Takes an event. Answers a promise where the caller should wait before the next one. Throws {@link WriterClosed}. */
-  push(event: StreamResponse, { unlessPending = false, unbounded = false }: PushOptions = {}): Promise<void> | undefined {
+  push(event: StreamResponse, options: PushOptions = {}): Promise<void> | undefined {
     if (this.#closed) throw new WriterClosed("the log takes no more events from this owner");
-    const bytes = toBinary(StreamResponseSchema, event);
-    this.#pending.push({ event, entry: { kind: "event", mark: newMark(), bytes, content: event }, unlessPending, unbounded });
-    this.#pendingBytes += bytes.length;
+    const pending = pendingEvent(event, options);
     const state = stateAfter(event);
     if (state !== undefined) {
       this.#enter(state);
       this.#statusTime = this.now();
     }
+    return this.#take(pending);
+  }
+
+  /** Takes a memo, as {@link push} does an event. */
+  pushMemo(value: JsonObject): Promise<void> | undefined {
+    if (this.#closed) throw new WriterClosed("the log takes no more memos from this owner");
+    return this.#take(pendingMemo(value));
+  }
+
+  #take(pending: Pending): Promise<void> | undefined {
+    this.#pending.push(pending);
+    this.#pendingBytes += pending.entry.bytes.length;
     this.#kick();
     if (this.#pending.length < BATCH_ENTRIES && this.#pendingBytes < BATCH_BYTES) return undefined;
     this.#room ??= Promise.withResolvers();
@@ -208,7 +202,7 @@ export class LogWriter {
 
   /** Whether an event on its way changes the state. */
   get #changing(): boolean {
-    return [...this.#inFlight, ...this.#pending].some(({ event }) => stateAfter(event) !== undefined);
+    return [...this.#inFlight, ...this.#pending].some(changesState);
   }
 
   #add(entry: Entry): void {
@@ -239,7 +233,7 @@ export class LogWriter {
     this.consumed = Math.min(this.consumed, kept);
     this.#init.onRewound(kept);
     this.#checkpointer = new Checkpointer(storage, lease, this.#init.onTrouble);
-    this.#pending.unshift(...lost.flatMap((entry) => (entry.kind === "event" ? [again(entry)] : [])));
+    this.#pending.unshift(...lost.flatMap((entry) => (entry.kind === "command" ? [] : [again(entry)])));
     this.#statusTime = Math.max(this.#statusTime, statusTimeOf(this.#fold.task));
     if (!this.#changing) this.#enter(stateOf(this.#fold.task));
     for (const placed of this.#fold.commands) if (placed.offset > kept) this.#init.onCommand(placed);
@@ -286,7 +280,7 @@ export class LogWriter {
     const rest = items.filter(({ unlessPending }) => !unlessPending);
     this.#pending.unshift(...rest);
     for (const { entry } of rest) this.#pendingBytes += entry.bytes.length;
-    const state = rest.map(({ event }) => stateAfter(event)).findLast((after) => after !== undefined);
+    const state = rest.map(({ event }) => event && stateAfter(event)).findLast((after) => after !== undefined);
     this.#enter(state ?? stateOf(this.#fold.task));
   }
 
@@ -294,20 +288,14 @@ export class LogWriter {
     const fold = this.#fold;
     const floor = statusTimeOf(fold.task);
     const entries = items.map(({ event, entry }): NewEntry => {
-      const { payload } = event;
-      const status = payload.case === "statusUpdate" ? payload.value.status : undefined;
-      if (status?.timestamp === undefined || timestampMs(status.timestamp) >= floor) return entry;
+      const status = event?.payload.case === "statusUpdate" ? event.payload.value.status : undefined;
+      if (event === undefined || status?.timestamp === undefined || timestampMs(status.timestamp) >= floor) return entry;
       // Somebody's later status came in between: timestamps of a task never fall.
       status.timestamp = timestampFromMs(Math.max(this.now(), floor));
       return { ...entry, bytes: toBinary(StreamResponseSchema, event) };
     });
-    const changes = items.some(({ event }) => stateAfter(event) !== undefined);
-    const head = changes
-      ? headAfter(
-          fold.task,
-          items.map(({ event }) => event),
-        )
-      : undefined;
+    const changes = items.some(changesState);
+    const head = changes ? headAfter(fold.task, eventsOf(items)) : undefined;
     const unlessPending = items.some((item) => item.unlessPending);
     return { entries, head, after: fold.position, consumed: this.consumed, unlessPending };
   }
@@ -327,7 +315,7 @@ export class LogWriter {
     const fold = this.#fold;
     const bounded = this.#pending[0]?.unbounded !== true;
     if (bounded && fold.bytes + bytes > maxTaskBytes && fold.measure() + bytes > maxTaskBytes) {
-      while (count > 0 && fold.sizeWith(this.#pending.slice(0, count)) > maxTaskBytes) count = Math.floor(count / 2);
+      while (count > 0 && fold.sizeWith(eventsOf(this.#pending.slice(0, count))) > maxTaskBytes) count = Math.floor(count / 2);
     }
     const batch = this.#pending.splice(0, count);
     for (const { entry } of batch) this.#pendingBytes -= entry.bytes.length;
@@ -366,10 +354,4 @@ function samePlaced(one: Placed, other: Placed): boolean {
 /** Resolves when nothing more happens without waiting for something. */
 function stepOver(): Promise<void> {
   return new Promise((resolve) => process.nextTick(resolve));
-}
-
-/** An event that was lost, to be appended anew. */
-function again(entry: Entry): Pending {
-  const { bytes, event } = entry;
-  return { event, entry: { kind: "event", mark: newMark(), bytes, content: event }, unlessPending: false, unbounded: true };
 }

@@ -1,4 +1,5 @@
 /** One run of the agent: its events into the log, its end into a state. */
+import type { JsonObject } from "@bufbuild/protobuf";
 import type { Message, StreamResponse } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { Command } from "../../gen/throughline/v1/log_pb.ts";
@@ -9,7 +10,7 @@ import type { Placed } from "../core/fold.ts";
 import { ANONYMOUS } from "../core/scope.ts";
 import { isInterrupted, isTerminal } from "../core/task.ts";
 import type { Log } from "../core/telemetry.ts";
-import { announceArtifact, completeEvent, statusEvent } from "./agent-response.ts";
+import { announceArtifact, completeEvent, completeMemo, statusEvent } from "./agent-response.ts";
 import { type LogWriter, WriterClosed } from "./log-writer.ts";
 
 /** An agent that never awaits must not keep the event loop for longer than this. */
@@ -157,6 +158,7 @@ export class TurnRun {
 
   #accept(yielded: AgentEvent): Promise<void> | undefined {
     const { writer } = this.#init;
+    if (yielded?.case === "memo") return writer.pushMemo(completeMemo(yielded.value));
     const event = completeEvent(yielded, this.#place());
     if (event.payload.case === "artifactUpdate") {
       if (writer.state === TaskState.SUBMITTED) this.#pushWorking();
@@ -215,7 +217,7 @@ export class TurnRun {
   #turn(): Turn {
     const { writer, input, attempt, resumed, next } = this.#init;
     const { signal } = this.#abort;
-    const { caller, metadata, acceptedOutputModes, extensions } = input.command;
+    const { caller, metadata, acceptedOutputModes, extensions, headers } = input.command;
     const { id: taskId, contextId } = writer.fold.task;
     return {
       taskId,
@@ -235,6 +237,10 @@ export class TurnRun {
       metadata,
       acceptedOutputModes,
       extensions,
+      headers,
+      get memo(): JsonObject | undefined {
+        return writer.fold.memo;
+      },
       // What a turn has left waiting must not take a message from the next one.
       next: () => next(signal, () => this.#over),
     };

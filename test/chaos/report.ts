@@ -1,7 +1,7 @@
 /** The figures of a run, what was found, and the last line that says it all. */
 import { toJsonString } from "@bufbuild/protobuf";
 import { StreamResponseSchema, TaskSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
-import { CommandSchema } from "../../gen/throughline/v1/log_pb.ts";
+import { CommandSchema, MemoSchema } from "../../gen/throughline/v1/log_pb.ts";
 import { type Entry, formatPosition } from "../../src/core/log-entry.ts";
 import { checkRun, type TaskEnd, type Verdict } from "./check-run.ts";
 import { textIn } from "./check-log.ts";
@@ -140,6 +140,7 @@ function dumpFollower({ state, visits, frames }: Followed, index: number): strin
 }
 
 function shown(entry: Entry): string {
+  if (entry.kind === "memo") return toJsonString(MemoSchema, entry.memo);
   return entry.kind === "event" ? toJsonString(StreamResponseSchema, entry.event) : toJsonString(CommandSchema, entry.command);
 }
 

@@ -34,6 +34,8 @@ export function turnOf(message: Message, signal: AbortSignal = new AbortControll
     metadata: undefined,
     acceptedOutputModes: [],
     extensions: [],
+    headers: {},
+    memo: undefined,
     next: () => Promise.resolve(undefined),
   };
 }
@@ -70,6 +72,7 @@ export class Reading {
       this.order.push(Object.entries(TaskState).find(([, value]) => value === state)?.[0] ?? "");
       return;
     }
+    if (event.case !== "artifactUpdate") return;
     const { artifact, append = false, lastChunk = false } = event.value;
     const [part] = artifact?.parts ?? [];
     if (artifact?.artifactId === "test-log") {

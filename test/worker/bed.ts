@@ -36,9 +36,12 @@ export async function read(events: AsyncIterable<StreamResponse>): Promise<strin
   return seen;
 }
 
-/** Entries of a log as {@link shown} has them; commands by their kind. */
+/** Entries of a log as {@link shown} has them; commands by their kind, memos without what they say. */
 export function shownLog(entries: readonly Entry[]): string[] {
-  return entries.map((entry) => (entry.kind === "event" ? shown(entry.event) : `(${entry.command.kind.case})`));
+  return entries.map((entry) => {
+    if (entry.kind === "event") return shown(entry.event);
+    return entry.kind === "memo" ? "(memo)" : `(${entry.command.kind.case})`;
+  });
 }
 
 /** Resolves when the log holds this line, as {@link shownLog} has it: a turn goes on before what it yielded is stored. */

@@ -15,7 +15,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file throughline/v1/log.proto.
  */
 export const file_throughline_v1_log: GenFile = /*@__PURE__*/
-  fileDesc("Chh0aHJvdWdobGluZS92MS9sb2cucHJvdG8SDnRocm91Z2hsaW5lLnYxIisKBkNhbGxlchIRCglwcmluY2lwYWwYASABKAkSDgoGdGVuYW50GAIgASgJIo8CCgdDb21tYW5kEiMKBXN0YXJ0GAEgASgLMhIubGYuYTJhLnYxLk1lc3NhZ2VIABInCglmb2xsb3dfdXAYAiABKAsyEi5sZi5hMmEudjEuTWVzc2FnZUgAEigKBmNhbmNlbBgDIAEoCzIWLnRocm91Z2hsaW5lLnYxLkNhbmNlbEgAEiYKBmNhbGxlchgEIAEoCzIWLnRocm91Z2hsaW5lLnYxLkNhbGxlchIpCghtZXRhZGF0YRgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSHQoVYWNjZXB0ZWRfb3V0cHV0X21vZGVzGAYgAygJEhIKCmV4dGVuc2lvbnMYByADKAlCBgoEa2luZCIICgZDYW5jZWwiSQoNUGxhY2VkQ29tbWFuZBIOCgZvZmZzZXQYASABKA0SKAoHY29tbWFuZBgCIAEoCzIXLnRocm91Z2hsaW5lLnYxLkNvbW1hbmQiXAoKQ2hlY2twb2ludBIdCgR0YXNrGAEgASgLMg8ubGYuYTJhLnYxLlRhc2sSLwoIY29tbWFuZHMYAiADKAsyHS50aHJvdWdobGluZS52MS5QbGFjZWRDb21tYW5kYgZwcm90bzM", [file_google_protobuf_struct, file_lf_a2a_v1_a2a]);
+  fileDesc("Chh0aHJvdWdobGluZS92MS9sb2cucHJvdG8SDnRocm91Z2hsaW5lLnYxIisKBkNhbGxlchIRCglwcmluY2lwYWwYASABKAkSDgoGdGVuYW50GAIgASgJIpoDCgdDb21tYW5kEiMKBXN0YXJ0GAEgASgLMhIubGYuYTJhLnYxLk1lc3NhZ2VIABInCglmb2xsb3dfdXAYAiABKAsyEi5sZi5hMmEudjEuTWVzc2FnZUgAEigKBmNhbmNlbBgDIAEoCzIWLnRocm91Z2hsaW5lLnYxLkNhbmNlbEgAEiYKBmNhbGxlchgEIAEoCzIWLnRocm91Z2hsaW5lLnYxLkNhbGxlchIpCghtZXRhZGF0YRgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSHQoVYWNjZXB0ZWRfb3V0cHV0X21vZGVzGAYgAygJEhIKCmV4dGVuc2lvbnMYByADKAkSNQoHaGVhZGVycxgIIAMoCzIkLnRocm91Z2hsaW5lLnYxLkNvbW1hbmQuSGVhZGVyc0VudHJ5EiIKBG1lbW8YCSABKAsyFC50aHJvdWdobGluZS52MS5NZW1vGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgYKBGtpbmQiCAoGQ2FuY2VsIi4KBE1lbW8SJgoFdmFsdWUYASABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IkkKDVBsYWNlZENvbW1hbmQSDgoGb2Zmc2V0GAEgASgNEigKB2NvbW1hbmQYAiABKAsyFy50aHJvdWdobGluZS52MS5Db21tYW5kIoABCgpDaGVja3BvaW50Eh0KBHRhc2sYASABKAsyDy5sZi5hMmEudjEuVGFzaxIvCghjb21tYW5kcxgCIAMoCzIdLnRocm91Z2hsaW5lLnYxLlBsYWNlZENvbW1hbmQSIgoEbWVtbxgDIAEoCzIULnRocm91Z2hsaW5lLnYxLk1lbW9iBnByb3RvMw", [file_google_protobuf_struct, file_lf_a2a_v1_a2a]);
 
 /**
  * Who called: what a turn is told about the caller.
@@ -109,6 +109,20 @@ export type Command = Message<"throughline.v1.Command"> & {
    * @generated from field: repeated string extensions = 7;
    */
   extensions: string[];
+
+  /**
+   * Header fields of the call that the server is told to hand on, by their names in lower case.
+   *
+   * @generated from field: map<string, string> headers = 8;
+   */
+  headers: { [key: string]: string };
+
+  /**
+   * What the agent left for its turns before the task existed.
+   *
+   * @generated from field: throughline.v1.Memo memo = 9;
+   */
+  memo?: Memo | undefined;
 };
 
 /**
@@ -132,6 +146,27 @@ export type Cancel = Message<"throughline.v1.Cancel"> & {
  */
 export const CancelSchema: GenMessage<Cancel> = /*@__PURE__*/
   messageDesc(file_throughline_v1_log, 2);
+
+/**
+ * What an agent leaves for later runs of its turns. It replaces what it left before.
+ *
+ * @generated from message throughline.v1.Memo
+ */
+export type Memo = Message<"throughline.v1.Memo"> & {
+  /**
+   * Any JSON object.
+   *
+   * @generated from field: google.protobuf.Struct value = 1;
+   */
+  value?: JsonObject | undefined;
+};
+
+/**
+ * Describes the message throughline.v1.Memo.
+ * Use `create(MemoSchema)` to create a new message.
+ */
+export const MemoSchema: GenMessage<Memo> = /*@__PURE__*/
+  messageDesc(file_throughline_v1_log, 3);
 
 /**
  * A command at its place in the log.
@@ -159,7 +194,7 @@ export type PlacedCommand = Message<"throughline.v1.PlacedCommand"> & {
  * Use `create(PlacedCommandSchema)` to create a new message.
  */
 export const PlacedCommandSchema: GenMessage<PlacedCommand> = /*@__PURE__*/
-  messageDesc(file_throughline_v1_log, 3);
+  messageDesc(file_throughline_v1_log, 4);
 
 /**
  * A folded task stored beside its log, so that a reader need not begin at the first entry.
@@ -180,6 +215,13 @@ export type Checkpoint = Message<"throughline.v1.Checkpoint"> & {
    * @generated from field: repeated throughline.v1.PlacedCommand commands = 2;
    */
   commands: PlacedCommand[];
+
+  /**
+   * The last memo.
+   *
+   * @generated from field: throughline.v1.Memo memo = 3;
+   */
+  memo?: Memo | undefined;
 };
 
 /**
@@ -187,5 +229,5 @@ export type Checkpoint = Message<"throughline.v1.Checkpoint"> & {
  * Use `create(CheckpointSchema)` to create a new message.
  */
 export const CheckpointSchema: GenMessage<Checkpoint> = /*@__PURE__*/
-  messageDesc(file_throughline_v1_log, 4);
+  messageDesc(file_throughline_v1_log, 5);
 

@@ -143,7 +143,7 @@ export class TaskRecord {
       this.entries.push(entry);
       this.#bytes += entry.bytes.length + ENTRY_OVERHEAD;
       if (entry.kind === "event") this.generation += 1;
-      else this.lastCommand = entry.offset;
+      else if (entry.kind === "command") this.lastCommand = entry.offset;
     }
     return pushed;
   }

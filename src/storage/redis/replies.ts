@@ -39,13 +39,18 @@ export function accepted(reply: Reply, taskId: string): readonly [word: string, 
   return words as [string, ...string[]];
 }
 
-/** `e` or `c`, as entries are stored. */
-export function kindLetter(kind: EntryKind): "e" | "c" {
-  return kind === "event" ? "e" : "c";
+const LETTERS = { event: "e", command: "c", memo: "m" } as const;
+const KINDS: Readonly<Record<string, EntryKind>> = { e: "event", c: "command", m: "memo" };
+
+/** The letter by which the kind of an entry is stored. */
+export function kindLetter(kind: EntryKind): "e" | "c" | "m" {
+  return LETTERS[kind];
 }
 
 function kindOf(letter: string): EntryKind {
-  return letter === "c" ? "command" : "event";
+  const kind = KINDS[letter];
+  if (kind === undefined) throw new TypeError(`an entry of kind ${letter} is of a later version`);
+  return kind;
 }
 
 /** Entries of XRANGE: the id says the offset, `h` kind and mark, epoch and time, `b` the bytes. */

@@ -1,9 +1,9 @@
 /** What the tests of the storage contract share: a store with a clock, and tasks whose state a test can follow. */
 import assert from "node:assert/strict";
-import { create, toBinary } from "@bufbuild/protobuf";
+import { create, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Role, StreamResponseSchema, TaskSchema, TaskState } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
-import { CommandSchema } from "../../../gen/throughline/v1/log_pb.ts";
+import { CommandSchema, MemoSchema } from "../../../gen/throughline/v1/log_pb.ts";
 import { RefusedError, type Refusal, TaskError } from "../../core/errors.ts";
 import { type Entry, newMark, type NewEntry, type Position, START } from "../../core/log-entry.ts";
 import type { Scope } from "../../core/scope.ts";
@@ -82,6 +82,11 @@ export function command(what: "start" | "followUp" | "cancel", text = "hello"): 
   const message = { messageId: newMark(), role: Role.USER, parts: [{ content: { case: "text" as const, value: text } }] };
   const content = create(CommandSchema, { kind: what === "cancel" ? { case: "cancel", value: {} } : { case: what, value: message } });
   return { kind: "command", mark: newMark(), bytes: toBinary(CommandSchema, content) };
+}
+
+/** What an agent leaves for its later turns. */
+export function memo(value: JsonObject): NewEntry {
+  return { kind: "memo", mark: newMark(), bytes: toBinary(MemoSchema, create(MemoSchema, { value })) };
 }
 
 function event(init: Parameters<typeof create<typeof StreamResponseSchema>>[1]): NewEntry {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TaskState } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
 import { type Entry, START } from "../../core/log-entry.ts";
-import { assertNotFound, assertRefused, chunk, command, Lab, type OpenStore, places, request, status } from "./lab.ts";
+import { assertNotFound, assertRefused, chunk, command, Lab, memo, type OpenStore, places, request, status } from "./lab.ts";
 
 /** Create and append. */
 export function logContract(open: OpenStore): void {
@@ -48,6 +48,19 @@ export function logContract(open: OpenStore): void {
     assert.deepEqual(meta.position, { offset: 7, mark: entries.at(-1)?.mark });
     assert.equal(meta.generation, 5, "events are counted, commands are not");
     assert.equal(meta.lastCommand, 5);
+  });
+
+  test("a memo has its place in the log, and is no event and no command", async () => {
+    await using lab = await Lab.open(open);
+    const task = await lab.owned();
+    const left = memo({ at: 1 });
+    await task.append([status(TaskState.WORKING), left, chunk()], { state: TaskState.WORKING, consumed: 2 });
+    const entry = (await task.entries())[3];
+    assert.deepEqual([entry?.kind, entry?.mark, entry?.offset], ["memo", left.mark, 4]);
+    assert.deepEqual(entry?.memo.value, { at: 1 });
+    const { generation, lastCommand } = await task.meta();
+    assert.deepEqual({ generation, lastCommand }, { generation: 3, lastCommand: 2 });
+    await task.append([status(TaskState.COMPLETED)], { state: TaskState.COMPLETED, consumed: 2, unlessPending: true });
   });
 
   test("an append answers its entries at their places, in the order given", async () => {

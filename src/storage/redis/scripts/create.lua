@@ -39,7 +39,7 @@ for at = FIRST, #ARGV, 3 do
     offset = offset + 1
     mark = ARGV[at + 1]
     total = total + #ARGV[at + 2]
-    if ARGV[at] == 'e' then generation = generation + 1 else command = offset end
+    if ARGV[at] == 'e' then generation = generation + 1 elseif ARGV[at] == 'c' then command = offset end
     add(KEYS[2], offset, ARGV[at], mark, epoch, now, total, ARGV[at + 2])
   end
 end

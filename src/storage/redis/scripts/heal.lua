@@ -28,7 +28,7 @@ for at = from + STEP, #ARGV, STEP do
   total = total + #ARGV[at + 5]
   if ARGV[at + 4] == 'e' then
     generation = generation + 1
-  else
+  elseif ARGV[at + 4] == 'c' then
     command = offset
     -- The answer to its sender, who may not have heard it: a repeat is no second command.
     marks = marks .. mark
