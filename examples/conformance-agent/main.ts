@@ -1,4 +1,7 @@
-/** Serves a profile of the conformance agent until SIGTERM or SIGINT: `npm run conformance-agent -- --profile full`. */
+/**
+ * Serves a profile of the conformance agent until SIGTERM or SIGINT: `npm run conformance-agent -- --profile full`, and as the traversal
+ * suite calls it, `npm run itk-agent -- --httpPort 8080 --grpcPort 50051`.
+ */
 import { inspect, parseArgs } from "node:util";
 import { type Log, OptionsError, type RunningServer, serve, type ServerOptionsInput } from "../../src/index.ts";
 import { type Profile, PROFILES } from "./profiles.ts";
@@ -37,11 +40,16 @@ function readCommandLine(): { profile: Profile; options: ServerOptionsInput } {
       profile: { type: "string", default: "full" },
       "http-port": { type: "string" },
       "grpc-port": { type: "string" },
+      // The traversal suite's spelling.
+      httpPort: { type: "string" },
+      grpcPort: { type: "string" },
       redis: { type: "string" },
       "json-content-type": { type: "string" },
     },
   });
-  const { profile, redis: url, "http-port": httpPort, "grpc-port": grpcPort, "json-content-type": jsonContentType } = values;
+  const { profile, redis: url, "json-content-type": jsonContentType } = values;
+  const httpPort = values["http-port"] ?? values.httpPort;
+  const grpcPort = values["grpc-port"] ?? values.grpcPort;
   if (!isProfile(profile)) throw new OptionsError(`--profile: there is no ${profile}`);
   const options = {
     ...(httpPort !== undefined && { httpPort: Number(httpPort) }),

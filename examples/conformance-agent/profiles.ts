@@ -3,6 +3,7 @@ import type { Agent, AgentCardInit, ServeInit } from "../../src/index.ts";
 import { benchAgent } from "./bench-agent.ts";
 import { dummyAgent } from "./dummy-agent.ts";
 import { everybody } from "./everybody.ts";
+import { itkAgent } from "./itk-agent.ts";
 import { tckAgent } from "./tck-agent.ts";
 
 /** The extension that profile `extreq` requires. */
@@ -38,6 +39,8 @@ export const PROFILES = {
   dummy: { ...shared, agent: dummyAgent, assumeVersion: "1.0" },
   /** Load generators hold many tasks at once. */
   bench: { ...shared, agent: benchAgent, capacity: 10_000 },
+  /** Calls others like it, which repeat no ids. */
+  itk: { agent: itkAgent, push: { enabled: true } },
 } as const satisfies Readonly<Record<string, ServeInit>>;
 
 /** The name of a profile. */

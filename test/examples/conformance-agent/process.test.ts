@@ -12,11 +12,11 @@ import { framesOf, next, outline, readTask, reasonOf, taskIn } from "./suite/rea
 
 const FREE_PORTS = ["--http-port", "0", "--grpc-port", "0"];
 
-/** `npm run conformance-agent -- …` without npm. */
-function start(args: readonly string[]): CliProcess {
+/** `npm run conformance-agent -- …`, or another script, without npm. */
+function start(args: readonly string[], script = "conformance-agent"): CliProcess {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { scripts: Record<string, string> };
-  const [, script = ""] = /^exec node (\S+)$/.exec(scripts["conformance-agent"] ?? "") ?? [];
-  return new CliProcess([script, ...args], {});
+  const [, words = ""] = /^exec node (.+)$/.exec(scripts[script] ?? "") ?? [];
+  return new CliProcess([...words.split(" "), ...args], {});
 }
 
 /** A process of the agent and the suite's clients for it. */
@@ -24,9 +24,13 @@ interface Running extends SuiteBed {
   readonly process: CliProcess;
 }
 
-async function startReady(profile: string, more: readonly string[] = []): Promise<Running> {
+function startReady(profile: string, more: readonly string[] = []): Promise<Running> {
+  return ready(profile, start([...FREE_PORTS, "--profile", profile, ...more]));
+}
+
+async function ready(profile: string, process: CliProcess): Promise<Running> {
   await using parts = new AsyncDisposableStack();
-  const process = parts.use(start([...FREE_PORTS, "--profile", profile, ...more]));
+  parts.use(process);
   await process.until(({ stdout }) => stdout.includes("\n"));
   const [, http] = new RegExp(
     `^conformance-agent ${profile} is ready: http://127\\.0\\.0\\.1:(\\d+) and gRPC at 127\\.0\\.0\\.1:\\d+\n$`,
@@ -41,6 +45,7 @@ suite("npm run conformance-agent", { concurrency: 3, timeout: 120_000 }, () => {
       for (const client of running.clients) {
         const call = client.send(triggered("tck-complete-task", client));
         if (profile === "extreq") assert.equal(await reasonOf(call), "EXTENSION_SUPPORT_REQUIRED");
+        else if (profile === "itk") assert.equal(taskIn(await call).says, "there is no instruction in the message");
         else assert.equal(taskIn(await call).state, "COMPLETED");
       }
       running.process.signal(profile === "full" ? "SIGINT" : "SIGTERM");
@@ -48,6 +53,14 @@ suite("npm run conformance-agent", { concurrency: 3, timeout: 120_000 }, () => {
       assert.equal(running.process.stderr, "");
     });
   }
+
+  test("npm run itk-agent serves the profile for the traversal suite, which spells its flags in its own way", async () => {
+    await using running = await ready("itk", start(["--httpPort", "0", "--grpcPort", "0"], "itk-agent"));
+    // What the suite waits for before it begins.
+    const { url } = (running.card["supportedInterfaces"] as { url: string }[]).at(-1) ?? { url: "" };
+    assert.match(url, /\/jsonrpc$/);
+    assert.deepEqual(await (await fetch(`${url}/.well-known/agent-card.json`)).json(), running.card);
+  });
 
   test("two with one --redis share their tasks: questions, streams and cancels go to either", async () => {
     const { url } = await fileRedis();

@@ -15,6 +15,7 @@ const CAPABILITIES: Readonly<Record<Profile, readonly [boolean, boolean, boolean
   extreq: [true, true, true],
   dummy: [true, false, false],
   bench: [true, false, false],
+  itk: [true, true, false],
 };
 
 const KEYS = ["name", "description", "version", "capabilities", "skills", "supportedInterfaces", "defaultInputModes", "defaultOutputModes"];
