@@ -16,17 +16,21 @@ import {
 import { A2AError } from "./a2a-error.ts";
 import { type CardInput, CardSource } from "./card-source.ts";
 import { type ClientOptionsInput, resolveClientOptions, type Wait } from "./client-options.ts";
-import { type CallInit, Connection } from "./connection.ts";
-import { follow } from "./follow.ts";
+import { type CallExtras, type CallInit, Connection } from "./connection.ts";
+import { follow, type Until } from "./follow.ts";
 import type { Endpoint } from "./interfaces.ts";
 import { send } from "./send.ts";
-import { TaskRun } from "./task-run.ts";
+import { type RunInit, TaskRun } from "./task-run.ts";
 import { TaskView } from "./task-view.ts";
 
 /** What a call of the client may be given. */
 export interface CallOptions {
   /** Ends the call; its reason is what the call rejects with. The task goes on. */
   readonly signal?: AbortSignal;
+  /** Header fields, or gRPC metadata, of this call, and of every other that a run makes. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** URIs of extensions to activate in it, beside the client's. */
+  readonly extensions?: readonly string[];
 }
 
 /** What a send may be given. */
@@ -46,6 +50,8 @@ export interface SendOptions extends CallOptions {
 export interface FollowOptions extends CallOptions {
   /** What was read of the task before, by another client: `task` and `position` of its {@link TaskRun}. It goes on after that. */
   readonly known?: { readonly task: Task; readonly position: string };
+  /** Where the run ends. `terminal`: it stays where the task waits for an authorization, say, that may come by another way (CL-07). Default `rest`. */
+  readonly until?: Until;
 }
 
 /** A text, or a message whose id and role are filled in where they are left out. */
@@ -102,8 +108,9 @@ export class A2AClient implements AsyncDisposable {
       wait,
       view,
       signal,
+      extras: extrasOf(options),
     });
-    return this.#run(source, view, abort);
+    return this.#run({ source, view, abort }, options);
   }
 
   /** Follows a task that somebody has sent. One that has ended already is read, and that is its only event. */
@@ -111,7 +118,9 @@ export class A2AClient implements AsyncDisposable {
     const abort = new AbortController();
     const signal = AbortSignal.any([abort.signal, this.#signal(options.signal)]);
     const view = new TaskView(options.known);
-    return this.#run(follow({ connection: this.#connection, taskId, view, signal }), view, abort);
+    const { until } = options;
+    const source = follow({ connection: this.#connection, taskId, view, signal, until, extras: extrasOf(options) });
+    return this.#run({ source, view, abort }, options);
   }
 
   /** The task as it is now. */
@@ -193,18 +202,22 @@ export class A2AClient implements AsyncDisposable {
     return this.close();
   }
 
-  #run(source: ReturnType<typeof send>, view: TaskView, abort: AbortController): TaskRun {
-    return new TaskRun({ source, view, abort, cancel: (taskId) => this.cancelTask(taskId) });
+  #run(run: Omit<RunInit, "cancel">, options: CallOptions): TaskRun {
+    return new TaskRun({ ...run, cancel: (taskId) => this.cancelTask(taskId, extrasOf(options)) });
   }
 
-  #call<T>({ signal }: CallOptions, step: Parameters<typeof Connection.prototype.call<T>>[1], repeatable = true): Promise<T> {
-    const init: CallInit = { signal: this.#signal(signal), repeatable };
+  #call<T>(options: CallOptions, step: Parameters<typeof Connection.prototype.call<T>>[1], repeatable = true): Promise<T> {
+    const init: CallInit = { ...extrasOf(options), signal: this.#signal(options.signal), repeatable };
     return this.#connection.call(init, step);
   }
 
   #signal(signal: AbortSignal | undefined): AbortSignal {
     return signal === undefined ? this.#life.signal : AbortSignal.any([signal, this.#life.signal]);
   }
+}
+
+function extrasOf({ headers, extensions }: CallOptions): CallExtras {
+  return { ...(headers && { headers }), ...(extensions && { extensions }) };
 }
 
 /** The message as it goes out (R-163, R-164). */

@@ -5,7 +5,7 @@ import type { A2AService, AgentCard, StreamResponse } from "../../gen/lf/a2a/v1/
 import { A2AError, isTransient } from "./a2a-error.ts";
 import type { CardSource } from "./card-source.ts";
 import type { ClientOptions } from "./client-options.ts";
-import { addressOf, type Endpoint, endpointsOf } from "./interfaces.ts";
+import { A2A_VERSION, addressOf, type Endpoint, endpointsOf } from "./interfaces.ts";
 import { backoffMs, pause, unlessAborted } from "./pause.ts";
 import { LOG_URI } from "./task-view.ts";
 import { Line } from "./line.ts";
@@ -32,7 +32,12 @@ export interface CallInit {
   /** Default: the client's. `none`: the call waits for the agent. */
   readonly timeoutMs?: "none";
   readonly headers?: Readonly<Record<string, string>>;
+  /** URIs of extensions to activate beside the client's. */
+  readonly extensions?: readonly string[];
 }
+
+/** What the user of a run gives along with each of its calls. */
+export type CallExtras = Pick<CallInit, "headers" | "extensions">;
 
 /** The connection of one client. */
 export class Connection {
@@ -119,11 +124,21 @@ export class Connection {
     }
   }
 
-  async #once<T>({ signal, timeoutMs, headers }: CallInit, step: (step: Step, line: Line) => Promise<T>, refresh: boolean): Promise<T> {
+  async #once<T>(
+    { signal, timeoutMs, headers, extensions }: CallInit,
+    step: (step: Step, line: Line) => Promise<T>,
+    refresh: boolean,
+  ): Promise<T> {
     const line = await this.#opened(signal);
     using _use = line.use();
     const credentials = await this.options.credentials?.({ refresh, card: await this.card(signal) });
-    const all = { "a2a-version": "1.0", ...this.#extensions(await this.card(signal)), ...this.options.headers, ...credentials, ...headers };
+    const all = {
+      "a2a-version": A2A_VERSION,
+      ...this.#extensions(await this.card(signal), extensions),
+      ...this.options.headers,
+      ...credentials,
+      ...headers,
+    };
     const options = { signal, headers: all, ...(timeoutMs !== "none" && { timeoutMs: this.options.timeoutMs }) };
     try {
       return await step({ calls: line.calls, tenant: line.endpoint.tenant, options }, line);
@@ -134,9 +149,9 @@ export class Connection {
   }
 
   /** The extensions of ours that the card declares, and those that the user wants. */
-  #extensions(card: AgentCard): Record<string, string> {
+  #extensions(card: AgentCard, more: readonly string[] = []): Record<string, string> {
     const declared = card.capabilities?.extensions.some(({ uri }) => uri === LOG_URI) === true ? [LOG_URI] : [];
-    const uris = [...declared, ...this.options.extensions];
+    const uris = [...new Set([...declared, ...this.options.extensions, ...more])];
     return uris.length === 0 ? {} : { "a2a-extensions": uris.join(", ") };
   }
 

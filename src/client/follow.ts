@@ -2,7 +2,7 @@
 import { Code } from "@connectrpc/connect";
 import type { StreamResponse, Task } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { A2AError, isTransient, StillRunningError, UnknownOutcomeError } from "./a2a-error.ts";
-import type { Connection } from "./connection.ts";
+import type { CallExtras, Connection } from "./connection.ts";
 import { comeBack } from "./come-back.ts";
 import { pause } from "./pause.ts";
 import type { TaskView } from "./task-view.ts";
@@ -14,14 +14,21 @@ export interface Following {
   /** What the reader has; frames are folded into it before they are yielded. */
   readonly view: TaskView;
   readonly signal: AbortSignal;
+  /** Goes with every call. */
+  readonly extras: CallExtras;
+  /** Default `rest`. `terminal`: it is followed through the states in which it waits for its caller. */
+  readonly until?: Until | undefined;
 }
+
+/** Where a reader stops: at any state of rest, or at a terminal one (CL-07). */
+export type Until = "rest" | "terminal";
 
 /** A frame of a task, already folded in. */
 export type Followed = StreamResponse;
 
 /**
  * Subscribes, and subscribes again after every cut: by position where the server tells positions, else from a fresh snapshot. Ends when the
- * task is at rest (CL-05, CL-07). `lost`: the stream that was cut before, if there was one. Throws {@link UnknownOutcomeError},
+ * task is at rest, or where `until` says (CL-05, CL-07). `lost`: the stream that was cut before, if there was one. Throws {@link UnknownOutcomeError},
  * {@link StillRunningError} after too many attempts in a row, and A2AError for what no attempt mends.
  */
 export async function* follow(following: Following, lost?: { readonly cause: A2AError | undefined }): AsyncGenerator<Followed, void> {
@@ -40,7 +47,7 @@ export async function* follow(following: Following, lost?: { readonly cause: A2A
         fruitless = 0;
         view.add(frame);
         yield frame;
-        if (view.atRest) return;
+        if (isOver(following)) return;
       }
       cause = undefined;
     } catch (thrown) {
@@ -54,19 +61,25 @@ export async function* follow(following: Following, lost?: { readonly cause: A2A
   }
   const task = await lastWord(following);
   yield { $typeName: "lf.a2a.v1.StreamResponse", payload: { case: "task", value: task } };
-  if (!view.atRest) throw new StillRunningError(cause ?? new Error("no stream stays open"), task);
+  if (!isOver(following)) throw new StillRunningError(cause ?? new Error("no stream stays open"), task);
+}
+
+function isOver({ view, until }: Following): boolean {
+  return until === "terminal" ? view.terminal : view.atRest;
 }
 
 /** One stream of the task, from where its reader stands. */
-function subscribe({ connection, taskId, view, signal }: Following): AsyncGenerator<StreamResponse, undefined> {
-  const headers: Record<string, string> = view.position === undefined ? {} : { "last-event-id": view.position };
-  return connection.stream({ signal, headers }, ({ calls, tenant, options }) => calls.subscribeToTask({ id: taskId, tenant }, options));
+function subscribe({ connection, taskId, view, signal, extras }: Following): AsyncGenerator<StreamResponse, undefined> {
+  const headers = { ...extras.headers, ...(view.position !== undefined && { "last-event-id": view.position }) };
+  return connection.stream({ ...extras, signal, headers }, ({ calls, tenant, options }) =>
+    calls.subscribeToTask({ id: taskId, tenant }, options),
+  );
 }
 
 /** The task as GetTask tells it, folded in. */
-async function lastWord({ connection, taskId, view, signal }: Following): Promise<Task> {
+async function lastWord({ connection, taskId, view, signal, extras }: Following): Promise<Task> {
   try {
-    const task = await connection.call({ signal, repeatable: true }, ({ calls, tenant, options }) =>
+    const task = await connection.call({ ...extras, signal, repeatable: true }, ({ calls, tenant, options }) =>
       calls.getTask({ id: taskId, tenant }, options),
     );
     view.replace(task);

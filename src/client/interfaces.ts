@@ -10,6 +10,9 @@ export interface Endpoint {
   readonly tenant: string;
 }
 
+/** What every call says that it speaks (CL-02). */
+export const A2A_VERSION = "1.0";
+
 const VERSION = /^1\.0(\.\d+)?$/;
 const A2A_BINDINGS: readonly ClientBinding[] = ["GRPC", "HTTP+JSON", "JSONRPC"];
 

@@ -11,7 +11,7 @@ import type {
 import type { JsonObject } from "@bufbuild/protobuf";
 import { A2AError, isTransient, UnknownOutcomeError } from "./a2a-error.ts";
 import type { Wait } from "./client-options.ts";
-import type { Connection } from "./connection.ts";
+import type { CallExtras, Connection } from "./connection.ts";
 import { follow, type Following, poll } from "./follow.ts";
 import { comeBack } from "./come-back.ts";
 import type { TaskView } from "./task-view.ts";
@@ -25,6 +25,8 @@ export interface Sending {
   readonly wait: Wait;
   readonly view: TaskView;
   readonly signal: AbortSignal;
+  /** Goes with every call. */
+  readonly extras: CallExtras;
 }
 
 /** URI under which a server says how it treats repeated sends: docs/extensions.md. */
@@ -48,12 +50,12 @@ export async function* send(sending: Sending): AsyncGenerator<StreamResponse, vo
 
 /** The stream of the send, then those that pick the task up again. */
 async function* sendStreaming(sending: Sending, card: AgentCard): AsyncGenerator<StreamResponse, void> {
-  const { connection, message, configuration, metadata, view, signal } = sending;
+  const { connection, message, configuration, metadata, view, signal, extras } = sending;
   const { reconnect } = connection.options;
   let cause: A2AError | undefined;
   for (let attempt = 1; view.task === undefined; attempt += 1) {
     try {
-      const frames = connection.stream({ signal }, ({ calls, tenant, options }) =>
+      const frames = connection.stream({ ...extras, signal }, ({ calls, tenant, options }) =>
         calls.sendStreamingMessage({ message, configuration, tenant, ...(metadata && { metadata }) }, options),
       );
       for await (const frame of frames) {
@@ -79,15 +81,16 @@ async function* sendStreaming(sending: Sending, card: AgentCard): AsyncGenerator
 
 /** SendMessage: the task as it is then, or the message, as a frame. */
 async function sendUnary(sending: Sending, card: AgentCard, returnImmediately: boolean): Promise<StreamResponse> {
-  const { connection, message, metadata, view, signal } = sending;
+  const { connection, message, metadata, view, signal, extras } = sending;
   const configuration = { ...sending.configuration, returnImmediately };
   const { reconnect } = connection.options;
   // A send that blocks takes as long as the agent does.
   const timeout = returnImmediately ? {} : ({ timeoutMs: "none" } as const);
   for (let attempt = 1; ; attempt += 1) {
     try {
-      const reply: SendMessageResponse = await connection.call({ signal, repeatable: false, ...timeout }, ({ calls, tenant, options }) =>
-        calls.sendMessage({ message, configuration, tenant, ...(metadata && { metadata }) }, options),
+      const reply: SendMessageResponse = await connection.call(
+        { ...extras, signal, repeatable: false, ...timeout },
+        ({ calls, tenant, options }) => calls.sendMessage({ message, configuration, tenant, ...(metadata && { metadata }) }, options),
       );
       const { payload } = reply;
       if (payload.case === undefined) throw new A2AError(new Error("the agent answered neither a task nor a message"));
@@ -128,6 +131,6 @@ function knowsRepeats(card: AgentCard): boolean {
   return declared?.params?.["mode"] === "window";
 }
 
-function followingOf({ connection, view, signal }: Sending, { id }: Task): Following {
-  return { connection, view, signal, taskId: id };
+function followingOf({ connection, view, signal, extras }: Sending, { id }: Task): Following {
+  return { connection, view, signal, extras, taskId: id };
 }
