@@ -69,6 +69,17 @@ test("cut resets open connections and accepts new ones", async () => {
   assert.equal(bed.proxy.accepted, 2);
 });
 
+test("redirected: open connections stay with their server, new ones reach the other", async () => {
+  await using bed = await openBed();
+  await using other = await redisServer();
+  await bed.client.set("where", "here");
+  bed.proxy.redirect(other);
+  assert.equal(await bed.client.get("where"), "here");
+  bed.proxy.cut();
+  await once(bed.client, "ready");
+  assert.equal(await bed.client.get("where"), null);
+});
+
 test("refused: open connections stay, new ones fail until accepted again", async () => {
   await using bed = await openBed();
   bed.proxy.refuse();

@@ -17,7 +17,7 @@ export interface DropReplyOptions {
 export class TcpProxy implements AsyncDisposable {
   /** Where clients connect; stays the same while new connections are refused. */
   readonly port: number;
-  readonly #target: number;
+  #target: number;
   readonly #connections = new Set<ProxiedConnection>();
   readonly #faults: Faults = { delayMs: 0, swallows: false, holdsReplies: false, drops: new Set() };
   readonly #armed = new Map<ReplyDrop, (error: Error) => void>();
@@ -67,6 +67,11 @@ export class TcpProxy implements AsyncDisposable {
   /** Resets every connection now. New ones are accepted. */
   cut(): void {
     for (const connection of this.#connections) connection.cut();
+  }
+
+  /** From now on new connections go to this port of 127.0.0.1; open ones stay where they are. */
+  redirect({ port }: { readonly port: number }): void {
+    this.#target = port;
   }
 
   /** New connections are refused; open ones stay. */
