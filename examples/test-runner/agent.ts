@@ -13,7 +13,9 @@ import {
   completed,
   dataPart,
   failed,
+  inputRequired,
   rejected,
+  Role,
   textPart,
   type Turn,
   working,
@@ -34,17 +36,22 @@ export interface TestRunnerOptions {
   readonly progressMs?: number;
 }
 
-/** A run that was not refused. */
-type Run = Exclude<TestRequest, { refusal: string }>;
+/** A run that can begin. */
+type Run = Extract<TestRequest, { project: string }>;
 
 /** An agent for the given projects. */
 export function testRunner(options: TestRunnerOptions): Agent {
   return {
     card: cardFor(options.projects),
     async *run(turn) {
-      const request = readRequest(turn.message, options.projects);
+      const asked = turn.history.filter(({ role }) => role === Role.USER);
+      const request = readRequest(asked, options.projects);
       if ("refusal" in request) {
         yield rejected(request.refusal);
+        return;
+      }
+      if ("question" in request) {
+        yield inputRequired(request.question);
         return;
       }
       try {

@@ -1,13 +1,14 @@
-/** What a message asks for: in words ("run the tests of payments-api at 1a2b3c4") or as data ({"project", "commit"}). */
+/** What a caller asks for: in words ("run the tests of payments-api at 1a2b3c4") or as data ({"project", "commit"}). */
 import { toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import type { Message } from "../../src/index.ts";
 import type { Projects } from "./projects.ts";
 
-/** The run that a message asks for, or why it is refused. */
+/** The run that is asked for, why it is refused, or what has to be known first. */
 export type TestRequest =
   | { readonly project: string; readonly directory: string; readonly commit: string | undefined }
-  | { readonly refusal: string };
+  | { readonly refusal: string }
+  | { readonly question: string };
 
 interface Named {
   project?: string | undefined;
@@ -16,11 +17,11 @@ interface Named {
 
 const fillers = new Set(["a", "all", "commit", "my", "our", "project", "ref", "revision", "test", "tests", "the", "your"]);
 
-/** Data wins over words. Without a name, the only project that is allowed is meant. */
-export function readRequest(message: Message, projects: Projects): TestRequest {
+/** Reads all that was said. Data wins over words. Without a name, the only project that is allowed is meant. */
+export function readRequest(messages: readonly Message[], projects: Projects): TestRequest {
   const texts: string[] = [];
   const data: Named = {};
-  for (const { content } of message.parts) {
+  for (const { content } of messages.flatMap(({ parts }) => parts)) {
     if (content.case === "text") texts.push(content.value);
     if (content.case !== "data") continue;
     const read = readData(toJson(ValueSchema, content.value));
@@ -31,7 +32,7 @@ export function readRequest(message: Message, projects: Projects): TestRequest {
   const allowed = [...projects.keys()].join(", ") || "none";
   if (commit !== undefined && !isCommitName(commit)) return { refusal: `${JSON.stringify(shorten(commit))} does not name a commit` };
   const name = project ?? (projects.size === 1 ? projects.keys().next().value : undefined);
-  if (name === undefined) return { refusal: `which project? Allowed: ${allowed}` };
+  if (name === undefined) return { question: `which project? Allowed: ${allowed}` };
   const directory = projects.get(name);
   if (directory === undefined) return { refusal: `the project ${JSON.stringify(shorten(name))} is not allowed. Allowed: ${allowed}` };
   return { project: name, directory, commit };

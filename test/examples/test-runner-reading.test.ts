@@ -21,28 +21,33 @@ suite("a request", () => {
       [{ project: "shop", commit: "", more: 1 }, "shop", undefined],
     ] as const;
     for (const [content, project, commit] of rows) {
-      assert.deepEqual(readRequest(messageOf(content), two), { project, directory: two.get(project), commit }, JSON.stringify(content));
+      assert.deepEqual(readRequest([messageOf(content)], two), { project, directory: two.get(project), commit }, JSON.stringify(content));
     }
   });
 
   test("without a name means the only project there is", () => {
     for (const text of ["go", "", "run all tests", "run the tests of the project", "run the tests of commit 1a2b3c4"]) {
-      const request = readRequest(messageOf(text), one);
+      const request = readRequest([messageOf(text)], one);
       assert.equal("project" in request && request.project, "shop", text);
     }
-    assert.deepEqual(readRequest(messageOf("go"), two), { refusal: "which project? Allowed: shop, web.site" });
+  });
+
+  test("without a name is asked about where there are several, and is whole with the answer", () => {
+    const first = messageOf("run the tests at 1a2b3c4");
+    assert.deepEqual(readRequest([first], two), { question: "which project? Allowed: shop, web.site" });
+    assert.deepEqual(readRequest([first, messageOf("shop")], two), { project: "shop", directory: "/shop", commit: "1a2b3c4" });
   });
 
   test("for another project is refused", () => {
     for (const content of ["run the tests of bank", "project bank", { project: "bank" }, { project: "__proto__" }]) {
-      const request = readRequest(messageOf(content), one);
+      const request = readRequest([messageOf(content)], one);
       assert.match("refusal" in request ? request.refusal : "", /is not allowed\. Allowed: shop/, JSON.stringify(content));
     }
   });
 
   test("with data of another shape is refused", () => {
     for (const data of [null, 1, ["shop"], { project: 1 }, { commit: {} }]) {
-      const request = readRequest(messageOf(data), one);
+      const request = readRequest([messageOf(data)], one);
       assert.match("refusal" in request ? request.refusal : "", /both optional strings/, JSON.stringify(data));
     }
   });
@@ -51,7 +56,7 @@ suite("a request", () => {
     for (const name of ["1a2b3c4", "a".repeat(40), "main", "v1.0.0", "feature/pay-2", "HEAD"]) assert.ok(isCommitName(name), name);
     for (const name of ["", "-h", "--output=x", "a..b", "main~1", "HEAD^{/x}", "HEAD:file", "@{-1}", "a b", "/x", "x/", "x.lock", "ä"]) {
       assert.ok(!isCommitName(name), name);
-      if (name !== "") assert.ok("refusal" in readRequest(messageOf({ commit: name }), one), name);
+      if (name !== "") assert.ok("refusal" in readRequest([messageOf({ commit: name })], one), name);
     }
   });
 });
