@@ -152,7 +152,8 @@ export function readMessage(desc: DescMessage, json: JsonValue): Message {
   return hasNoFields(desc) ? create(desc) : parseJsonReply(desc, json);
 }
 
-function hasNoFields({ fields }: DescMessage): boolean {
+/** Whether a message of this kind says nothing, so that it need not be there. */
+export function hasNoFields({ fields }: DescMessage): boolean {
   return fields.length === 0;
 }
 

@@ -4,7 +4,7 @@ import { errorFromJson, tellsError } from "../../rpc/error-json.ts";
 import { isJsonObject, unreadable } from "../../rpc/json-reply.ts";
 import { transportOver } from "../client-call.ts";
 import type { HttpTransportOptions } from "../http-client.ts";
-import { type Attempt, type JsonForm, type JsonSource, JsonWire, readMessage } from "../json-wire.ts";
+import { type Attempt, type JsonForm, type JsonSource, JsonWire, hasNoFields, readMessage } from "../json-wire.ts";
 import { type ClosableTransport, resolveTransportOptions } from "../transport.ts";
 
 /** Posts to the URL as it is given. Connects when the first call is made. Throws a TypeError for a URL that is none of HTTP. */
@@ -27,7 +27,8 @@ class JsonRpcForm implements JsonForm {
 
 function readEnvelope({ output }: DescMethod, id: number, json: JsonValue, from: JsonSource): Message {
   if (tellsError(json, from.event)) throw errorFromJson(json, from);
-  const { result, id: answered } = isJsonObject(json) ? json : {};
+  // Some servers leave out a result that says nothing.
+  const { result = hasNoFields(output) ? {} : undefined, id: answered } = isJsonObject(json) ? json : {};
   if (result === undefined) throw unreadable("the reply has neither a result nor an error");
   // Some servers write every id as text.
   if (answered !== id && answered !== String(id)) throw unreadable("the reply is to another request");

@@ -129,6 +129,14 @@ suite("requests over JSON-RPC", () => {
     for (const _ of [1, 2]) assert.equal((await opened.client.getTask({ id: "t" })).id, "t");
     for (const _ of [3, 4]) assert.equal((await factsOf(opened.client.getTask({ id: "t" }))).message, "the reply is to another request");
   });
+
+  test("C-28 take a reply without a result where there is nothing to say, and nowhere else", async () => {
+    await using server = await RawServer.open((request) => ({ body: JSON.stringify({ jsonrpc: "2.0", id: idOf(request) }) }));
+    using opened = JSON_RPC.open(server.url);
+    await opened.client.deleteTaskPushNotificationConfig({ taskId: "t", id: "c" });
+    const { code, message } = await factsOf(opened.client.getTask({ id: "t" }));
+    assert.deepEqual([code, message], [Code.Internal, "the reply has neither a result nor an error"]);
+  });
 });
 
 suite("C-01 CL-19 SubscribeToTask over HTTP+JSON", () => {
