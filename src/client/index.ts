@@ -4,6 +4,32 @@ export { A2AError, StillRunningError, UnknownOutcomeError } from "./a2a-error.ts
 export type { CardInput } from "./card-source.ts";
 export type { ClientBinding, ClientOptions, ClientOptionsInput, ClientTls, CredentialsRequest, Reconnect, Wait } from "./client-options.ts";
 export type { Cut } from "./come-back.ts";
+export {
+  AcceptanceBook,
+  type AcceptanceBookInit,
+  type AcceptOptions,
+  type DecisionOptions,
+  type RecordFilter,
+  type StatementOptions,
+} from "./acceptance/acceptance-book.ts";
+export { AcceptanceError } from "./acceptance/acceptance-error.ts";
+export type { ArtifactContent, FetchedFile } from "./acceptance/artifact-content.ts";
+export { type Check, judgedBy, type Verdict } from "./acceptance/check.ts";
+export { commandCheck, type CommandCheckOptions } from "./acceptance/command-check.ts";
+export type { FileOptions } from "./acceptance/fetch-files.ts";
+export { FileRecords } from "./acceptance/file-records.ts";
+export type { AcceptanceClient, Subject } from "./acceptance/observation.ts";
+export type {
+  AcceptanceRecord,
+  CheckResult,
+  Decision,
+  Gap,
+  ObservedBy,
+  RecordedAgent,
+  RecordedContent,
+  RecordedFile,
+} from "./acceptance/record.ts";
+export { type ContextRecords, MemoryRecords, type RecordStore } from "./acceptance/record-store.ts";
 export type { Endpoint } from "./interfaces.ts";
 export type { RunEvent, TaskRun } from "./task-run.ts";
 export * from "../../gen/lf/a2a/v1/a2a_pb.ts";

@@ -2,7 +2,7 @@
 import type { Message, StreamResponse, Task } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { A2AError } from "./a2a-error.ts";
 import { artifactChunks } from "./artifact-chunks.ts";
-import type { TaskView } from "./task-view.ts";
+import type { Observed, TaskView } from "./task-view.ts";
 
 /** One event, and what it led to. */
 export interface RunEvent {
@@ -52,6 +52,11 @@ export class TaskRun implements PromiseLike<Task | Message>, AsyncIterable<RunEv
   /** Artifacts of which a part may be missing. */
   get incomplete(): ReadonlySet<string> {
     return this.#init.view.incomplete;
+  }
+
+  /** How the task as it is here was observed last; undefined before anything came. */
+  get observed(): Observed | undefined {
+    return this.#init.view.observed;
   }
 
   /** Where the reader stands: with `task` it lets another client go on from here. Undefined where the server tells no positions. */

@@ -6,11 +6,18 @@ import { apply, copyTask, isAtRest, isTerminal, stateOf } from "../core/task.ts"
 /** Key of a frame's position in its metadata: docs/extensions.md. */
 export const LOG_URI = "urn:throughline:a2a:log:v1";
 
+/** How its reader came to what it knows of a task last: told whole, event by event, or by GetTask. `at` in milliseconds since 1970. */
+export interface Observed {
+  readonly by: "snapshot" | "stream" | "get-task";
+  readonly at: number;
+}
+
 /** Folds frames (requirements 5.4). */
 export class TaskView {
   #task: Task | undefined;
   #position: string | undefined;
   readonly #incomplete = new Set<string>();
+  #observed: Observed | undefined;
 
   /** `known`: what a reader has read of the task before. */
   constructor(known?: { readonly task: Task; readonly position: string }) {
@@ -33,6 +40,11 @@ export class TaskView {
     return this.#incomplete;
   }
 
+  /** Undefined before anything came. */
+  get observed(): Observed | undefined {
+    return this.#observed;
+  }
+
   get state(): TaskState {
     return this.#task === undefined ? TaskState.UNSPECIFIED : stateOf(this.#task);
   }
@@ -53,6 +65,7 @@ export class TaskView {
     const at = takePosition(payload.value);
     this.#position = at === undefined ? undefined : `${taskId}/${at}`;
     if (payload.case === "task") this.#incomplete.clear();
+    this.#observed = { by: payload.case === "task" ? "snapshot" : "stream", at: Date.now() };
     const { task, note } = apply(this.#task, frame);
     this.#task = task;
     if (note?.is === "incomplete") this.#incomplete.add(note.artifactId);
@@ -61,6 +74,7 @@ export class TaskView {
   /** Takes the task as GetTask tells it. */
   replace(task: Task): void {
     this.#task = task;
+    this.#observed = { by: "get-task", at: Date.now() };
     this.#position = undefined;
     this.#incomplete.clear();
   }
