@@ -63,6 +63,12 @@ export interface ClientOptions {
   readonly timeoutMs: number;
   /** How long a connection may take. Default 10 s. */
   readonly connectTimeoutMs: number;
+  /**
+   * How long nothing may come on a connection that somebody waits on before it counts as lost: nobody tells of one that is half open. Over
+   * gRPC and Connect the client asks for a sign by a PING after two thirds of it, over HTTP+JSON and JSON-RPC the server's comments are one.
+   * A send that blocks is asked after by then. Default 90 s; servers of this project say something every 15 s.
+   */
+  readonly silenceMs: number;
   /** Attempts of a call that may be repeated. Default 4. */
   readonly attempts: number;
   readonly reconnect: Reconnect;
@@ -89,6 +95,7 @@ const DEFAULTS: ClientOptions = {
   pollIntervalMs: 10_000,
   timeoutMs: 30_000,
   connectTimeoutMs: 10_000,
+  silenceMs: 90_000,
   attempts: 4,
   reconnect: RECONNECT,
   reconnecting: undefined,

@@ -9,13 +9,29 @@ import type { Endpoint } from "./interfaces.ts";
 
 /** Opens the transport of an endpoint. gRPC without a scheme of its own uses TLS where the card came over it. */
 export function openTransport({ binding, url }: Endpoint, options: ClientOptions, secureCard: boolean | undefined): ClosableTransport {
-  const { connectTimeoutMs, maxMessageBytes, tls } = options;
-  const common: TransportOptions = { url, connectTimeoutMs, maxMessageBytes, tls };
+  const { connectTimeoutMs, maxMessageBytes, silenceMs, tls } = options;
+  const common: CommonOptions = { url, connectTimeoutMs, maxMessageBytes, silenceMs, tls, ...pings(silenceMs) };
   if (binding === "GRPC") return createGrpcTransport({ ...common, plaintext: options.plaintext ?? plaintextOf(url, secureCard) });
   return OVER_HTTP[binding](common);
 }
 
-const OVER_HTTP: Readonly<Record<Exclude<ClientBinding, "GRPC">, (options: TransportOptions) => ClosableTransport>> = {
+interface Pings {
+  readonly keepaliveMs: number;
+  readonly keepaliveTimeoutMs: number;
+}
+
+/** A transport takes of it what its wire knows: PINGs, or silence. */
+type CommonOptions = TransportOptions & Pings & { readonly silenceMs: number };
+
+/** An answer to a PING takes a round trip. */
+const LONGEST_ANSWER_MS = 10_000;
+
+/** PINGs that tell of a dead connection within `silenceMs`. */
+function pings(silenceMs: number): Pings {
+  return { keepaliveMs: (silenceMs * 2) / 3, keepaliveTimeoutMs: Math.min(silenceMs / 3, LONGEST_ANSWER_MS) };
+}
+
+const OVER_HTTP: Readonly<Record<Exclude<ClientBinding, "GRPC">, (options: CommonOptions) => ClosableTransport>> = {
   "HTTP+JSON": createRestTransport,
   JSONRPC: createJsonRpcTransport,
   CONNECT: createConnectHttpTransport,

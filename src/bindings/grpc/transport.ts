@@ -3,11 +3,9 @@ import { type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/p
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
   type CallOptions,
-  type ChannelCredentials,
   type ChannelOptions,
   Client,
   connectivityState,
-  credentials,
   type Metadata,
   type ServiceError,
   type StatusObject,
@@ -18,6 +16,7 @@ import { asBuffer } from "../envelope.ts";
 import { Incoming } from "../incoming.ts";
 import { PlainHeaders } from "../plain-headers.ts";
 import { type ClosableTransport, type ResolvedOptions, resolveTransportOptions, type TransportOptions } from "../transport.ts";
+import { channelCredentials } from "./credentials.ts";
 import { addMetadata, metadataOf } from "./metadata.ts";
 import { statusError } from "./status-error.ts";
 import { type GrpcTarget, parseGrpcTarget } from "./target.ts";
@@ -61,7 +60,7 @@ class GrpcWire implements Wire {
 
   constructor(options: ResolvedOptions<GrpcTransportOptions>) {
     const target = parseGrpcTarget(options.url, options.plaintext);
-    this.#client = new Client(target.address, credentialsOf(target, options), channelOptions(target, options));
+    this.#client = new Client(target.address, channelCredentials(target.plaintext, options), channelOptions(target, options));
     this.#connectTimeoutMs = options.connectTimeoutMs;
   }
 
@@ -183,15 +182,6 @@ function onAbort(signal: AbortSignal, listener: () => void): Disposable {
  */
 function cancel(call: { readonly cancel: () => void }): void {
   setImmediate(() => call.cancel());
-}
-
-function credentialsOf({ plaintext }: GrpcTarget, { tls = {} }: TransportOptions): ChannelCredentials {
-  if (plaintext) return credentials.createInsecure();
-  return credentials.createSsl(pem(tls.ca), pem(tls.key), pem(tls.cert));
-}
-
-function pem(text: string | Buffer | undefined): Buffer | null {
-  return text === undefined ? null : Buffer.from(text);
 }
 
 function channelOptions({ balanced }: GrpcTarget, options: ResolvedOptions<GrpcTransportOptions>): ChannelOptions {

@@ -1,9 +1,11 @@
 /** Connections that fail, and servers that are away. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { type AddressInfo, createServer, type Socket } from "node:net";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { pipeline } from "node:stream";
 import { suite, test } from "node:test";
 import { Code, type ConnectError } from "@connectrpc/connect";
+import { createGrpcTransport } from "../../../src/bindings/grpc/transport.ts";
 import { TaskError } from "../../../src/core/errors.ts";
 import { until } from "../../redis/until.ts";
 import { HookedStorage } from "../hooked-storage.ts";
@@ -95,10 +97,58 @@ suite("a server that is away", () => {
   }
 });
 
+suite("a connection that is accepted and then silent", () => {
+  for (const scheme of ["http", "https"]) {
+    test(`is closed after connectTimeoutMs, and the next call has another (gRPC, ${scheme})`, async () => {
+      const accepted: Socket[] = [];
+      await using silent = createServer((socket) => accepted.push(socket.on("error", () => undefined).resume())).listen(0, "127.0.0.1");
+      await once(silent, "listening");
+      const { port } = silent.address() as AddressInfo;
+      using opened = client(createGrpcTransport({ url: `${scheme}://localhost:${port}`, connectTimeoutMs: 300 }));
+      for (const calls of [1, 2]) {
+        const { code, unreached, message } = await factsOf(opened.client.getTask({ id: "x" }));
+        assert.deepEqual([code, unreached], [Code.Unavailable, true], message);
+        const last = await until(`connection ${calls}`, 20_000, async () => accepted[calls - 1]);
+        if (!last.closed) await once(last, "close");
+      }
+    });
+  }
+
+  test("does not stand in the way of the next call (gRPC)", async () => {
+    await using bed = await openBed();
+    let accepted = 0;
+    await using door = createServer((socket) => {
+      accepted += 1;
+      if (accepted === 1) socket.on("error", () => undefined).resume();
+      else pipeline(socket, connect(bed.server.ports.grpc, "127.0.0.1"), socket, () => undefined);
+    }).listen(0, "127.0.0.1");
+    await once(door, "listening");
+    const { port } = door.address() as AddressInfo;
+    const headers = { "a2a-version": "1.0" };
+    using opened = client(createGrpcTransport({ url: `http://127.0.0.1:${port}`, headers, connectTimeoutMs: 300 }));
+    assert.equal((await factsOf(opened.client.subscribeToTask({ id: "x" }))).unreached, true);
+    // gRPC waits a little before it tries again.
+    const reached = await until("the server is reached", 20_000, async () => {
+      const facts = await factsOf(opened.client.getTask({ id: "x" }));
+      return !facts.unreached && facts;
+    });
+    assert.equal(reached.reason, "TASK_NOT_FOUND");
+  });
+});
+
 suite("a connection that is half open", { concurrency: true }, () => {
   const SOON = { keepaliveMs: 500, keepaliveTimeoutMs: 4000, silenceMs: 4000 };
 
   for (const way of WAYS.filter(({ name }) => name !== "Connect over HTTP/1.1")) {
+    test(`is noticed where a stream does not begin: UNAVAILABLE (${way.name})`, async () => {
+      await using proxied = await ProxiedBed.open();
+      using opened = client(way.open(proxied.ports, SOON));
+      assert.equal((await factsOf(opened.client.getTask({ id: "x" }))).reason, "TASK_NOT_FOUND");
+      proxied.proxy(way).halfOpen();
+      const { code, unreached, message } = await factsOf(opened.client.subscribeToTask({ id: "x" }));
+      assert.deepEqual([code, unreached], [Code.Unavailable, false], message);
+    });
+
     test(`is noticed by what does not come: UNAVAILABLE (${way.name})`, async () => {
       await using proxied = await ProxiedBed.open();
       const gate = proxied.bed.agent.gate();
