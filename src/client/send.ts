@@ -53,17 +53,27 @@ async function* sendStreaming(sending: Sending, card: AgentCard): AsyncGenerator
   const { connection, message, configuration, metadata, view, signal, extras } = sending;
   const { reconnect } = connection.options;
   let cause: A2AError | undefined;
+  // A repeat may find that the task waits anew.
+  let goesOn = message.taskId !== "";
   for (let attempt = 1; view.task === undefined; attempt += 1) {
     try {
       const frames = connection.stream({ ...extras, signal }, ({ calls, tenant, options }) =>
         calls.sendStreamingMessage({ message, configuration, tenant, ...(metadata && { metadata }) }, options),
       );
+      // Some servers show a task that waits as it stood before this message, and only then what comes of it (C-38).
+      let before = false;
+      let first = goesOn;
       for await (const frame of frames) {
         view.add(frame);
         yield frame;
-        if (frame.payload.case === "message" && view.task === undefined) return;
-        if (view.atRest) return;
+        const { case: kind } = frame.payload;
+        if (kind === "message" && view.task === undefined) return;
+        if (kind === "task" || kind === "statusUpdate") before = first;
+        first = false;
+        if (view.terminal || (view.atRest && !before)) return;
       }
+      // Nothing followed: this is how the task stands.
+      if (view.atRest) return;
       if (view.task === undefined) throw new A2AError(new Error("the stream ended before its first frame"));
     } catch (thrown) {
       if (!(thrown instanceof A2AError)) throw thrown;
@@ -73,6 +83,7 @@ async function* sendStreaming(sending: Sending, card: AgentCard): AsyncGenerator
         break;
       }
       await mayRepeat(sending, card, thrown, attempt < reconnect.attempts);
+      if (!thrown.unreached) goesOn = false;
       await comeBack(connection.options, { taskId: undefined, losses: attempt, cause: thrown, signal });
     }
   }
