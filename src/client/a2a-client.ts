@@ -19,6 +19,7 @@ import { type ClientOptionsInput, resolveClientOptions, type Wait } from "./clie
 import { type CallExtras, type CallInit, Connection } from "./connection.ts";
 import { follow, type Until } from "./follow.ts";
 import type { Endpoint } from "./interfaces.ts";
+import { Waker } from "./pause.ts";
 import { send } from "./send.ts";
 import { type RunInit, TaskRun } from "./task-run.ts";
 import { TaskView } from "./task-view.ts";
@@ -100,6 +101,7 @@ export class A2AClient implements AsyncDisposable {
     const abort = new AbortController();
     const signal = AbortSignal.any([abort.signal, this.#signal(options.signal)]);
     const view = new TaskView();
+    const waker = new Waker();
     const source = send({
       connection: this.#connection,
       message: messageOf(input, options),
@@ -108,9 +110,10 @@ export class A2AClient implements AsyncDisposable {
       wait,
       view,
       signal,
+      waker,
       extras: extrasOf(options),
     });
-    return this.#run({ source, view, abort }, options);
+    return this.#run({ source, view, abort, waker }, options);
   }
 
   /** Follows a task that somebody has sent. One that has ended already is read, and that is its only event. */
@@ -119,8 +122,9 @@ export class A2AClient implements AsyncDisposable {
     const signal = AbortSignal.any([abort.signal, this.#signal(options.signal)]);
     const view = new TaskView(options.known);
     const { until } = options;
-    const source = follow({ connection: this.#connection, taskId, view, signal, until, extras: extrasOf(options) });
-    return this.#run({ source, view, abort }, options);
+    const waker = new Waker();
+    const source = follow({ connection: this.#connection, taskId, view, signal, waker, until, extras: extrasOf(options) });
+    return this.#run({ source, view, abort, waker }, options);
   }
 
   /** The task as it is now. */

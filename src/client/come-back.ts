@@ -1,7 +1,7 @@
 /** What comes after a cut: its user is told, and it is waited for a while. */
 import type { A2AError } from "./a2a-error.ts";
 import type { ClientOptions } from "./client-options.ts";
-import { backoffMs, pause } from "./pause.ts";
+import { backoffMs, type Waker } from "./pause.ts";
 
 /** A connection of a run that was lost. */
 export interface Cut {
@@ -15,13 +15,13 @@ export interface Cut {
   readonly pauseMs: number;
 }
 
-/** Tells of a cut and waits as long as the server asks for, else longer each time. Rejects with the signal's reason. */
+/** Tells of a cut and waits as long as the server asks for, else longer each time, or until it is woken. Rejects with the signal's reason. */
 export async function comeBack(
   { reconnect, reconnecting }: ClientOptions,
-  { signal, ...cut }: Omit<Cut, "pauseMs"> & { readonly signal: AbortSignal },
+  { signal, waker, ...cut }: Omit<Cut, "pauseMs"> & { readonly signal: AbortSignal; readonly waker: Waker },
 ): Promise<void> {
   signal.throwIfAborted();
   const pauseMs = cut.cause?.retryAfterMs ?? backoffMs(cut.losses - 1, reconnect);
   reconnecting?.({ ...cut, pauseMs });
-  await pause(pauseMs, signal);
+  await waker.pause(pauseMs, signal);
 }

@@ -30,7 +30,7 @@ export interface CallInit {
   /** Whether the call may be made again where its reply was lost (CL-15, CL-27). */
   readonly repeatable: boolean;
   /** Default: the client's. `none`: the call waits for the agent. */
-  readonly timeoutMs?: "none";
+  readonly timeoutMs?: number | "none";
   readonly headers?: Readonly<Record<string, string>>;
   /** URIs of extensions to activate beside the client's. */
   readonly extensions?: readonly string[];
@@ -139,7 +139,7 @@ export class Connection {
       ...credentials,
       ...headers,
     };
-    const options = { signal, headers: all, ...(timeoutMs !== "none" && { timeoutMs: this.options.timeoutMs }) };
+    const options = { signal, headers: all, ...(timeoutMs !== "none" && { timeoutMs: timeoutMs ?? this.options.timeoutMs }) };
     try {
       return await step({ calls: line.calls, tenant: line.endpoint.tenant, options }, line);
     } catch (error) {

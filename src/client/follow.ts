@@ -4,7 +4,7 @@ import type { StreamResponse, Task } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { A2AError, isTransient, StillRunningError, UnknownOutcomeError } from "./a2a-error.ts";
 import type { CallExtras, Connection } from "./connection.ts";
 import { comeBack } from "./come-back.ts";
-import { pause } from "./pause.ts";
+import type { Waker } from "./pause.ts";
 import type { TaskView } from "./task-view.ts";
 
 /** One task and its reader. */
@@ -14,6 +14,8 @@ export interface Following {
   /** What the reader has; frames are folded into it before they are yielded. */
   readonly view: TaskView;
   readonly signal: AbortSignal;
+  /** Ends its pauses early. */
+  readonly waker: Waker;
   /** Goes with every call. */
   readonly extras: CallExtras;
   /** Default `rest`. `terminal`: it is followed through the states in which it waits for its caller. */
@@ -32,13 +34,13 @@ export type Followed = StreamResponse;
  * {@link StillRunningError} after too many attempts in a row, and A2AError for what no attempt mends.
  */
 export async function* follow(following: Following, lost?: { readonly cause: A2AError | undefined }): AsyncGenerator<Followed, void> {
-  const { connection, taskId, view, signal } = following;
+  const { connection, taskId, view, signal, waker } = following;
   const { options } = connection;
   let cause = lost?.cause;
   // Streams lost in a row, and how many of them had brought nothing.
   let losses = lost === undefined ? 0 : 1;
   for (let fruitless = 0; fruitless < options.reconnect.attempts;) {
-    if (losses > 0) await comeBack(options, { taskId, losses, cause, signal });
+    if (losses > 0) await comeBack(options, { taskId, losses, cause, signal, waker });
     losses += 1;
     fruitless += 1;
     try {
@@ -93,11 +95,11 @@ async function lastWord({ connection, taskId, view, signal, extras }: Following)
 
 /** Reads the task every so often until it is at rest; yields it where it has changed. */
 export async function* poll(following: Following): AsyncGenerator<Followed, void> {
-  const { connection, view, signal } = following;
+  const { connection, view, signal, waker } = following;
   let failures = 0;
   let shown = fingerprint(view.task);
   while (!view.atRest) {
-    await pause(connection.options.pollIntervalMs, signal);
+    await waker.pause(connection.options.pollIntervalMs, signal);
     try {
       const task = await lastWord(following);
       failures = 0;

@@ -15,6 +15,27 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   }
 }
 
+/** The pauses of one run, which can be cut short: something has happened that it should look at. */
+export class Waker {
+  #woken = Promise.withResolvers<void>();
+
+  /** As {@link pause}; resolves at once where it is woken, or was since the last pause. */
+  async pause(ms: number, signal: AbortSignal): Promise<void> {
+    const ended = new AbortController();
+    try {
+      await Promise.race([pause(ms, AbortSignal.any([signal, ended.signal])), this.#woken.promise]);
+    } finally {
+      ended.abort();
+      this.#woken = Promise.withResolvers();
+    }
+  }
+
+  /** Ends the pause that is under way, or else the next one. */
+  wake(): void {
+    this.#woken.resolve();
+  }
+}
+
 /** Settles as `promise` does, or rejects with the signal's reason. */
 export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();

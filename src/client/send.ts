@@ -14,6 +14,7 @@ import type { Wait } from "./client-options.ts";
 import type { CallExtras, Connection } from "./connection.ts";
 import { follow, type Following, poll } from "./follow.ts";
 import { comeBack } from "./come-back.ts";
+import type { Waker } from "./pause.ts";
 import type { TaskView } from "./task-view.ts";
 
 /** What is sent. */
@@ -25,6 +26,8 @@ export interface Sending {
   readonly wait: Wait;
   readonly view: TaskView;
   readonly signal: AbortSignal;
+  /** Ends its pauses early. */
+  readonly waker: Waker;
   /** Goes with every call. */
   readonly extras: CallExtras;
 }
@@ -41,7 +44,7 @@ export async function* send(sending: Sending): AsyncGenerator<StreamResponse, vo
     yield* sendStreaming(sending, card);
     return;
   }
-  const first = await sendUnary(sending, card, wait === "poll");
+  const first = await sendUnary(sending, card, { blocks: wait === "block" });
   yield first;
   if (first.payload.case !== "task" || sending.view.atRest) return;
   const following = followingOf(sending, first.payload.value);
@@ -50,7 +53,7 @@ export async function* send(sending: Sending): AsyncGenerator<StreamResponse, vo
 
 /** The stream of the send, then those that pick the task up again. */
 async function* sendStreaming(sending: Sending, card: AgentCard): AsyncGenerator<StreamResponse, void> {
-  const { connection, message, configuration, metadata, view, signal, extras } = sending;
+  const { connection, message, configuration, metadata, view, signal, waker, extras } = sending;
   const { reconnect } = connection.options;
   let cause: A2AError | undefined;
   // A repeat may find that the task waits anew.
@@ -84,20 +87,23 @@ async function* sendStreaming(sending: Sending, card: AgentCard): AsyncGenerator
       }
       await mayRepeat(sending, card, thrown, attempt < reconnect.attempts);
       if (!thrown.unreached) goesOn = false;
-      await comeBack(connection.options, { taskId: undefined, losses: attempt, cause: thrown, signal });
+      await comeBack(connection.options, { taskId: undefined, losses: attempt, cause: thrown, signal, waker });
     }
   }
   if (view.task !== undefined) yield* follow(followingOf(sending, view.task), { cause });
 }
 
-/** SendMessage: the task as it is then, or the message, as a frame. */
-async function sendUnary(sending: Sending, card: AgentCard, returnImmediately: boolean): Promise<StreamResponse> {
-  const { connection, message, metadata, view, signal, extras } = sending;
-  const configuration = { ...sending.configuration, returnImmediately };
-  const { reconnect } = connection.options;
-  // A send that blocks takes as long as the agent does.
-  const timeout = returnImmediately ? {} : ({ timeoutMs: "none" } as const);
+/**
+ * SendMessage: the task as it is then, or the message, as a frame. One that `blocks` takes as long as the agent does; where it breaks off,
+ * or is silent for `silenceMs`, its repeat asks only which task it has begun: another that blocks would be cut like it.
+ */
+async function sendUnary(sending: Sending, card: AgentCard, { blocks }: { readonly blocks: boolean }): Promise<StreamResponse> {
+  const { connection, message, metadata, view, signal, waker, extras } = sending;
+  const { reconnect, silenceMs } = connection.options;
+  let returnImmediately = !blocks;
   for (let attempt = 1; ; attempt += 1) {
+    const configuration = { ...sending.configuration, returnImmediately };
+    const timeout = returnImmediately ? {} : { timeoutMs: knowsRepeats(card) ? silenceMs : ("none" as const) };
     try {
       const reply: SendMessageResponse = await connection.call(
         { ...extras, signal, repeatable: false, ...timeout },
@@ -111,7 +117,8 @@ async function sendUnary(sending: Sending, card: AgentCard, returnImmediately: b
     } catch (thrown) {
       if (!(thrown instanceof A2AError)) throw thrown;
       await mayRepeat(sending, card, thrown, attempt < reconnect.attempts);
-      await comeBack(connection.options, { taskId: undefined, losses: attempt, cause: thrown, signal });
+      returnImmediately ||= !thrown.unreached;
+      await comeBack(connection.options, { taskId: undefined, losses: attempt, cause: thrown, signal, waker });
     }
   }
 }
@@ -142,6 +149,6 @@ function knowsRepeats(card: AgentCard): boolean {
   return declared?.params?.["mode"] === "window";
 }
 
-function followingOf({ connection, view, signal, extras }: Sending, { id }: Task): Following {
-  return { connection, view, signal, extras, taskId: id };
+function followingOf({ connection, view, signal, waker, extras }: Sending, { id }: Task): Following {
+  return { connection, view, signal, waker, extras, taskId: id };
 }

@@ -2,6 +2,7 @@
 import type { Message, StreamResponse, Task } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { A2AError } from "./a2a-error.ts";
 import { artifactChunks } from "./artifact-chunks.ts";
+import type { Waker } from "./pause.ts";
 import type { Observed, TaskView } from "./task-view.ts";
 
 /** One event, and what it led to. */
@@ -19,6 +20,8 @@ export interface RunInit {
   readonly source: AsyncGenerator<StreamResponse, void>;
   readonly view: TaskView;
   readonly abort: AbortController;
+  /** Of the pauses of the source. */
+  readonly waker: Waker;
   readonly cancel: (taskId: string) => Promise<Task>;
 }
 
@@ -103,7 +106,9 @@ export class TaskRun implements PromiseLike<Task | Message>, AsyncIterable<RunEv
     while (this.task === undefined && (await this.#next()) !== undefined);
     const { task } = this;
     if (task === undefined) throw new A2AError(new Error("there is no task to cancel"));
-    return this.#init.cancel(task.id);
+    const canceled = await this.#init.cancel(task.id);
+    this.#init.waker.wake();
+    return canceled;
   }
 
   /** Stops reading; the task goes on. */

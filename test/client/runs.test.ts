@@ -137,6 +137,16 @@ suite("a send", () => {
       assert.equal(stateOf(await it.client.cancelTask(canceled.id)), TaskState.CANCELED);
     });
 
+    test(`is canceled at once where it is polled, over ${binding}`, async () => {
+      await using it = await bed.through(binding, { wait: "poll", pollIntervalMs: 600_000 });
+      const gate = bed().agent.gate();
+      const run = it.client.send(`slow ${gate.name}`);
+      const rest = run.then(asTask);
+      await gate.reached;
+      await run.cancel();
+      assert.equal(stateOf(await rest), TaskState.CANCELED);
+    });
+
     test(`has the server's error, the same over each binding: ${binding}`, async () => {
       await using it = await bed.through(binding);
       const bad = it.client.send({ parts: [] });

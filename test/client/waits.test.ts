@@ -49,6 +49,42 @@ suite("an agent that does not stream", () => {
   }
 });
 
+suite("a send that blocks", () => {
+  const bed = clientBed();
+
+  for (const binding of BINDINGS) {
+    test(`CL-14 and is cut goes on with the task that it has begun, over ${binding}`, async () => {
+      const told: (string | undefined)[] = [];
+      await using it = await bed.through(binding, { wait: "block", reconnecting: ({ taskId }) => told.push(taskId) });
+      const gate = bed().agent.gate();
+      const contextId = crypto.randomUUID();
+      const rest = it.client.send(`slow ${gate.name}`, { contextId }).then((task) => task);
+      await gate.reached;
+      it.proxy.cut();
+      gate.open();
+      const task = await rest;
+      assert.ok(isTask(task) && task.status?.state === TaskState.COMPLETED);
+      assert.deepEqual([told, (await it.client.listTasks({ contextId })).totalSize], [[undefined], 1]);
+    });
+
+    test(`CL-14 is asked after where nothing comes, as its connection may be half open, over ${binding}`, async () => {
+      const { promise: noticed, resolve } = Promise.withResolvers<void>();
+      await using it = await bed.through(binding, { wait: "block", silenceMs: 1500, reconnecting: () => resolve() });
+      const gate = bed().agent.gate();
+      const contextId = crypto.randomUUID();
+      const rest = it.client.send(`slow ${gate.name}`, { contextId }).then((task) => task);
+      await gate.reached;
+      it.proxy.halfOpen();
+      await noticed;
+      await it.proxy.heal();
+      gate.open();
+      const task = await rest;
+      assert.ok(isTask(task) && task.status?.state === TaskState.COMPLETED);
+      assert.equal((await it.client.listTasks({ contextId })).totalSize, 1);
+    });
+  }
+});
+
 suite("an agent that says nothing for longer than a call may take", () => {
   const bed = clientBed();
 
