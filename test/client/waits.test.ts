@@ -26,7 +26,7 @@ suite("an agent that does not stream", () => {
     });
 
     test(`CL-10 can be followed all the same, by what GetTask tells, over ${binding}`, async () => {
-      await using it = await bed.through(binding);
+      await using it = await bed.through(binding, { pollIntervalMs: 10 });
       const first = await it.client.send("complete");
       assert.ok(isTask(first));
       const followed = await it.client.follow(first.id);
