@@ -12,7 +12,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { A2AError, isTransient, UnknownOutcomeError } from "./a2a-error.ts";
 import type { Wait } from "./client-options.ts";
 import type { CallExtras, Connection } from "./connection.ts";
-import { follow, type Following, poll } from "./follow.ts";
+import { fillGaps, follow, type Following, poll } from "./follow.ts";
 import { comeBack } from "./come-back.ts";
 import type { Waker } from "./pause.ts";
 import type { TaskView } from "./task-view.ts";
@@ -42,6 +42,7 @@ export async function* send(sending: Sending): AsyncGenerator<StreamResponse, vo
   const wait = sending.wait === "auto" ? (streams ? "stream" : "poll") : sending.wait;
   if (wait === "stream") {
     yield* sendStreaming(sending, card);
+    if (sending.view.task !== undefined) yield* fillGaps(followingOf(sending, sending.view.task));
     return;
   }
   const first = await sendUnary(sending, card, { blocks: wait === "block" });
@@ -143,7 +144,8 @@ function isCut(error: A2AError): boolean {
   return isTransient(error) || error.code === Code.Unknown || error.code === Code.Canceled || error.code === Code.Aborted;
 }
 
-function knowsRepeats(card: AgentCard): boolean {
+/** Whether a server answers a repeated send with the task of the first one, so that sending again is safe. */
+export function knowsRepeats(card: AgentCard): boolean {
   const declared = card.capabilities?.extensions.find(({ uri }) => uri === IDEMPOTENT_SEND_URI);
   // In mode `running` a repeat is joined only while its task is at work, which nobody here can know.
   return declared?.params?.["mode"] === "window";

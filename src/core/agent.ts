@@ -53,6 +53,8 @@ export interface Turn {
   readonly headers: Readonly<Record<string, string>>;
   /** What an earlier run on this task left with `memo()`, or this one, as soon as it is stored; undefined where nothing was left. */
   readonly memo: JsonObject | undefined;
+  /** The last memo of another of this caller's tasks, one that `message.referenceTaskIds` names, say; undefined where there is none. */
+  memoOf(taskId: string): Promise<JsonObject | undefined>;
   /**
    * The next message on this task, for a turn that stays alive across an interrupted state or says `acceptsMessages`.
    * Resolves to undefined when the turn is aborted or over.
@@ -72,6 +74,8 @@ export interface ReplyRequest {
   readonly headers: Readonly<Record<string, string>>;
   /** Context that the task will be in, if there is to be one, or that of the answer: the message's own, or a new one. */
   readonly contextId: string;
+  /** As {@link Turn.memoOf}. */
+  memoOf(taskId: string): Promise<JsonObject | undefined>;
 }
 
 /** What `reply` answers where a task is to begin and it has found out something that the task's turns are to know. */
@@ -80,7 +84,10 @@ export interface BeginTask {
   readonly memo: JsonObject;
 }
 
-/** A task that was canceled while no turn ran on it. */
+/**
+ * A task that was canceled while no turn ran on it; or one that `reply` wanted to begin and that never came to be, since a repeat of the
+ * same send was quicker on another replica.
+ */
 export interface CanceledTask {
   readonly taskId: string;
   readonly contextId: string;
@@ -113,8 +120,7 @@ export interface Agent {
    */
   reply?(request: ReplyRequest): Promise<MessageInitShape<typeof MessageSchema> | BeginTask | undefined>;
   /**
-   * Told of a task that was canceled while no turn ran on it (it waited for its caller, or for a replica), so that what it began elsewhere
-   * can be stopped too. The task has ended already; nobody waits for this, and it is not repeated. A turn that runs hears of a cancel by its signal.
+   * Told of a {@link CanceledTask}: it waited for its caller, or for a replica. What it began elsewhere can be stopped too. The task has ended already; nobody waits for this, and it is not repeated. A turn that runs hears of a cancel by its signal.
    */
   canceled?(task: CanceledTask): Promise<void>;
   /**

@@ -1,4 +1,5 @@
 /** A send: a repeat, a direct answer, a new task or a follow-up; one flow for the three ways to wait. */
+import canonicalize from "canonicalize";
 import { create, equals, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Message, MessageSchema, StreamResponseSchema, TaskSchema, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
@@ -11,6 +12,7 @@ import type { CreateReply, CreateRequest, Repeat, RepeatKey } from "../core/stor
 import { uuidv7 } from "../core/uuid.ts";
 import { completeMemo, completeMessage } from "../worker/agent-response.ts";
 import { detached } from "../worker/detached.ts";
+import { tellCanceled } from "../worker/tell-canceled.ts";
 import { foldOf } from "../worker/worker.ts";
 import { FollowUps } from "./follow-up.ts";
 import { shareTaskFrame } from "./frames.ts";
@@ -78,7 +80,7 @@ export class SendFlow {
     return { is: "resumed", current };
   }
 
-  async #repeated({ taskId }: Repeat): Promise<Sent> {
+  async #repeated({ taskId }: Repeat): Promise<Sent & { readonly is: "task" }> {
     return { is: "task", first: await this.#init.snapshots.read(taskId), repeat: true };
   }
 
@@ -94,7 +96,8 @@ export class SendFlow {
     const event = create(StreamResponseSchema, { payload: { case: "task", value: task } });
     const bytes = toBinary(StreamResponseSchema, event);
     if (bytes.length > options.maxTaskBytes) throw tooLarge(options);
-    const entries = [{ kind: "event", mark: newMark(), bytes, content: event } as const, commandEntry("start", send, message, memo)];
+    const start = commandEntry("start", send, message, memo);
+    const entries = [{ kind: "event", mark: newMark(), bytes, content: event } as const, start];
     const place = worker.reserve();
     const lease = place && { token: place.token, replica: place.replica };
     const request = {
@@ -117,7 +120,13 @@ export class SendFlow {
         return true;
       },
     );
-    if (reply.is === "repeat") return this.#repeated(reply.repeat);
+    if (reply.is === "repeat") {
+      const sent = await this.#repeated(reply.repeat);
+      // What the agent began for this send is of no use, unless it is what it began for the first one.
+      if (memo !== undefined && canonicalize(sent.first.memo) !== canonicalize(memo))
+        tellCanceled(this.#init, { taskId: id, contextId, memo, command: start.content });
+      return sent;
+    }
     if (reply.lease === undefined) worker.wake();
     shareTaskFrame(event, bytes);
     const { offset, mark } = reply.entries.at(-1) as Entry;
@@ -155,6 +164,7 @@ export class SendFlow {
       extensions,
       headers,
       contextId,
+      memoOf: async (id) => (await this.#init.snapshots.current(id, scope))?.snapshot.memo,
     });
     const answer = await untilAborted(asked, over, () => {
       if (timeout.aborted)

@@ -45,7 +45,7 @@ export function commandEntry(
   { request, scope, extensions, headers }: Send,
   message: Message,
   memo?: JsonObject,
-): NewEntry {
+): NewEntry & { readonly content: Command } {
   const command: Command = create(CommandSchema, {
     kind: { case: kind, value: message },
     caller: { principal: scope.owner, tenant: scope.tenant },

@@ -203,6 +203,7 @@ export class LeasedTask {
       attempt,
       resumed,
       workingAfterMs: options.workingAfterMs,
+      memoOf: async (id, scope) => (await this.#context.snapshots.current(id, scope))?.snapshot.memo,
       next: (signal, over) => this.#nextMessage(signal, over),
       log,
     });

@@ -7,7 +7,7 @@ import { type AbortCause, type Agent, type Turn, TurnAborted } from "../core/age
 import { TaskError } from "../core/errors.ts";
 import type { AgentEvent } from "../core/events.ts";
 import type { Placed } from "../core/fold.ts";
-import { ANONYMOUS } from "../core/scope.ts";
+import { ANONYMOUS, type Scope } from "../core/scope.ts";
 import { isInterrupted, isTerminal } from "../core/task.ts";
 import type { Log } from "../core/telemetry.ts";
 import { announceArtifact, completeEvent, completeMemo, statusEvent } from "./agent-response.ts";
@@ -67,6 +67,8 @@ export interface TurnInit {
   readonly attempt: number;
   readonly resumed: boolean;
   readonly workingAfterMs: number;
+  /** The last memo of another task of this scope. */
+  readonly memoOf: (taskId: string, scope: Scope) => Promise<JsonObject | undefined>;
   /** The next command's message, given to the agent while it runs. */
   readonly next: (signal: AbortSignal, over: () => boolean) => Promise<Message | undefined>;
   readonly log: Log;
@@ -215,10 +217,11 @@ export class TurnRun {
   }
 
   #turn(): Turn {
-    const { writer, input, attempt, resumed, next } = this.#init;
+    const { writer, input, attempt, resumed, next, memoOf } = this.#init;
     const { signal } = this.#abort;
     const { caller, metadata, acceptedOutputModes, extensions, headers } = input.command;
     const { id: taskId, contextId } = writer.fold.task;
+    const [principal, tenant] = [caller?.principal ?? ANONYMOUS, caller?.tenant ?? ""];
     return {
       taskId,
       contextId,
@@ -232,8 +235,8 @@ export class TurnRun {
       signal,
       attempt,
       resumed,
-      principal: caller?.principal ?? ANONYMOUS,
-      tenant: caller?.tenant ?? "",
+      principal,
+      tenant,
       metadata,
       acceptedOutputModes,
       extensions,
@@ -241,6 +244,7 @@ export class TurnRun {
       get memo(): JsonObject | undefined {
         return writer.fold.memo;
       },
+      memoOf: (id) => memoOf(id, { tenant, owner: principal }),
       // What a turn has left waiting must not take a message from the next one.
       next: () => next(signal, () => this.#over),
     };

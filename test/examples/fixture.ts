@@ -36,6 +36,7 @@ export function turnOf(message: Message, signal: AbortSignal = new AbortControll
     extensions: [],
     headers: {},
     memo: undefined,
+    memoOf: () => Promise.resolve(undefined),
     next: () => Promise.resolve(undefined),
   };
 }

@@ -1,0 +1,3 @@
+/** The durable front: `throughline/upstream`. */
+export { UpstreamAgent, upstreamAgent } from "./upstream-agent.ts";
+export type { UpstreamOptions, UpstreamOptionsInput } from "./upstream-options.ts";

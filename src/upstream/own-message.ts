@@ -1,0 +1,46 @@
+/** Messages between two tasks that are one: ours, and the upstream's. */
+import { createHash } from "node:crypto";
+import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
+import type { Message, MessageSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { ANONYMOUS } from "../core/scope.ts";
+import { fromMemo, type UpstreamMemo } from "./upstream-memo.ts";
+
+/** What the upstream says, without the ids of its own task. */
+export function ownMessage({ messageId, role, parts, metadata, extensions }: Message): MessageInitShape<typeof MessageSchema> {
+  return { messageId, role, parts, extensions, ...(metadata && { metadata }) };
+}
+
+/** Who says something, and where. */
+export interface Speaker {
+  readonly principal: string;
+  readonly tenant: string;
+  readonly contextId: string;
+  memoOf(taskId: string): Promise<JsonObject | undefined>;
+}
+
+/**
+ * What a caller says, for the upstream: on the upstream's task if there is one, in its context, and with its ids for the tasks of ours that
+ * it refers to. A reference that the upstream knows nothing of is left out.
+ */
+export async function upstreamMessage(message: Message, speaker: Speaker, on?: UpstreamMemo): Promise<Message> {
+  const referred = await Promise.all(message.referenceTaskIds.map((id) => speaker.memoOf(id)));
+  return {
+    ...message,
+    messageId: upstreamId(message.messageId, speaker),
+    taskId: on?.taskId ?? "",
+    contextId: on?.contextId || upstreamId(speaker.contextId, speaker),
+    referenceTaskIds: referred.map((memo) => fromMemo(memo)?.taskId ?? "").filter((id) => id !== ""),
+  };
+}
+
+/**
+ * A caller's id as the upstream sees it. To the upstream all callers are the front: what two of them name alike, a context or a message,
+ * must not become one there. Ids of callers whom nobody tells apart stay as they are.
+ */
+export function upstreamId(id: string, { principal, tenant }: Pick<Speaker, "principal" | "tenant">): string {
+  if (principal === ANONYMOUS && tenant === "") return id;
+  return createHash("sha256")
+    .update(JSON.stringify([tenant, principal, id]))
+    .digest("hex")
+    .slice(0, 32);
+}

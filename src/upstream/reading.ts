@@ -1,0 +1,39 @@
+/** A run of the upstream's task, read event by event by one reader after another. */
+import type { RunEvent, TaskRun } from "../client/index.ts";
+
+/** What comes of waiting for the next event. */
+export type Read =
+  | { readonly is: "event"; readonly event: RunEvent }
+  | { readonly is: "end" }
+  | { readonly is: "error"; readonly error: unknown };
+
+/** Holds the place in a run: an event that was looked at is not lost to whoever reads on. */
+export class Reading {
+  readonly #run: TaskRun;
+  readonly #events: AsyncIterator<RunEvent, void>;
+  #next: Promise<Read> | undefined;
+
+  constructor(run: TaskRun) {
+    this.#run = run;
+    this.#events = run[Symbol.asyncIterator]();
+  }
+
+  /** The next event, or the end; the same one until it is {@link taken}. Never rejects. */
+  next(): Promise<Read> {
+    this.#next ??= this.#events.next().then(
+      ({ done, value }): Read => (done === true ? { is: "end" } : { is: "event", event: value }),
+      (error: unknown): Read => ({ is: "error", error }),
+    );
+    return this.#next;
+  }
+
+  /** What `next` gave has been dealt with. */
+  taken(): void {
+    this.#next = undefined;
+  }
+
+  /** Stops reading; the upstream's task goes on. */
+  close(): Promise<void> {
+    return this.#run.close();
+  }
+}

@@ -1,0 +1,27 @@
+/** What the log keeps of an upstream task, so that any replica can go on with it. */
+import type { JsonObject } from "@bufbuild/protobuf";
+
+/** The upstream's end of a task. */
+export interface UpstreamMemo {
+  /** Its id there; empty where the message is on its way, and nobody has heard what became of it. */
+  readonly taskId: string;
+  readonly contextId: string;
+  /** `messageId` of the last message that went there. */
+  readonly messageId: string;
+}
+
+const KEY = "upstream";
+
+/** As a memo holds it. */
+export function toMemo(upstream: UpstreamMemo): JsonObject {
+  return { [KEY]: { ...upstream } };
+}
+
+/** What a memo holds; undefined where it is none of ours. */
+export function fromMemo(memo: JsonObject | undefined): UpstreamMemo | undefined {
+  const held = memo?.[KEY];
+  if (typeof held !== "object" || held === null || Array.isArray(held)) return undefined;
+  const { taskId, contextId, messageId } = held;
+  if (typeof taskId !== "string" || typeof contextId !== "string" || typeof messageId !== "string") return undefined;
+  return { taskId, contextId, messageId };
+}
