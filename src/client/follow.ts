@@ -49,7 +49,10 @@ export async function* follow(following: Following, lost?: { readonly cause: A2A
         fruitless = 0;
         view.add(frame);
         yield frame;
-        if (isOver(following)) return;
+        if (isOver(following)) {
+          yield* fillGaps(following);
+          return;
+        }
       }
       cause = undefined;
     } catch (thrown) {
@@ -62,8 +65,22 @@ export async function* follow(following: Following, lost?: { readonly cause: A2A
     }
   }
   const task = await lastWord(following);
-  yield { $typeName: "lf.a2a.v1.StreamResponse", payload: { case: "task", value: task } };
+  yield taskFrame(task);
   if (!isOver(following)) throw new StillRunningError(cause ?? new Error("no stream stays open"), task);
+}
+
+/** Has GetTask tell what the streams of a task at rest have left out (5.4). Where it cannot, what came is all there is. */
+export async function* fillGaps(following: Following): AsyncGenerator<Followed, void> {
+  if (!following.view.hasGaps) return;
+  try {
+    yield taskFrame(await lastWord(following));
+  } catch (error) {
+    if (!(error instanceof A2AError)) throw error;
+  }
+}
+
+function taskFrame(task: Task): Followed {
+  return { $typeName: "lf.a2a.v1.StreamResponse", payload: { case: "task", value: task } };
 }
 
 function isOver({ view, until }: Following): boolean {
@@ -104,7 +121,7 @@ export async function* poll(following: Following): AsyncGenerator<Followed, void
       const task = await lastWord(following);
       failures = 0;
       const now = fingerprint(task);
-      if (now !== shown) yield { $typeName: "lf.a2a.v1.StreamResponse", payload: { case: "task", value: task } };
+      if (now !== shown) yield taskFrame(task);
       shown = now;
     } catch (error) {
       if (!(error instanceof A2AError) || !isTransient(error)) throw error;

@@ -17,12 +17,15 @@ export class TaskView {
   #task: Task | undefined;
   #position: string | undefined;
   readonly #incomplete = new Set<string>();
+  /** Whether it began with the task as a whole, not with what came of it. */
+  #isWhole: boolean;
   #observed: Observed | undefined;
 
   /** `known`: what a reader has read of the task before. */
   constructor(known?: { readonly task: Task; readonly position: string }) {
     this.#task = known && copyTask(known.task);
     this.#position = known?.position;
+    this.#isWhole = known !== undefined;
   }
 
   /** The task so far; it changes with the next frame. Undefined before the first one. */
@@ -38,6 +41,11 @@ export class TaskView {
   /** Artifacts of which a part may be missing (CL-23). */
   get incomplete(): ReadonlySet<string> {
     return this.#incomplete;
+  }
+
+  /** Whether something may be missing that GetTask can tell: no `task` frame came, or an artifact's beginning did not (5.4). */
+  get hasGaps(): boolean {
+    return this.#task !== undefined && (!this.#isWhole || this.#incomplete.size > 0);
   }
 
   /** Undefined before anything came. */
@@ -64,7 +72,10 @@ export class TaskView {
     const taskId = payload.case === "task" ? payload.value.id : payload.value.taskId;
     const at = takePosition(payload.value);
     this.#position = at === undefined ? undefined : `${taskId}/${at}`;
-    if (payload.case === "task") this.#incomplete.clear();
+    if (payload.case === "task") {
+      this.#incomplete.clear();
+      this.#isWhole = true;
+    }
     this.#observed = { by: payload.case === "task" ? "snapshot" : "stream", at: Date.now() };
     const { task, note } = apply(this.#task, frame);
     this.#task = task;
@@ -77,6 +88,7 @@ export class TaskView {
     this.#observed = { by: "get-task", at: Date.now() };
     this.#position = undefined;
     this.#incomplete.clear();
+    this.#isWhole = true;
   }
 }
 

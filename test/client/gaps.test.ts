@@ -1,0 +1,81 @@
+/** Servers that are not ours and whose streams leave something out. */
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { A2AClient } from "../../src/client/a2a-client.ts";
+import { isTask } from "../../src/client/task-view.ts";
+import { eventStream, RawServer } from "../bindings/transport/raw-server.ts";
+
+const NAMES = { taskId: "t", contextId: "c" };
+const PART = (text: string): object => ({ parts: [{ text }] });
+const WHOLE = {
+  id: "t",
+  contextId: "c",
+  status: { state: "TASK_STATE_COMPLETED" },
+  artifacts: [
+    { artifactId: "before", ...PART("asked") },
+    { artifactId: "answer", parts: [{ text: "begun " }, { text: "done" }] },
+  ],
+};
+const WAITING = { ...WHOLE, status: { state: "TASK_STATE_INPUT_REQUIRED" }, artifacts: [] };
+const COMPLETED = { statusUpdate: { ...NAMES, status: { state: "TASK_STATE_COMPLETED" } } };
+const CHUNK = { artifactUpdate: { ...NAMES, append: true, artifact: { artifactId: "answer", ...PART("done") } } };
+
+/** A server whose streams are these frames; GetTask knows the whole task, or nothing. */
+async function serverOf(frames: readonly object[], knowsTask = true): Promise<{ readonly client: A2AClient } & AsyncDisposable> {
+  await using stack = new AsyncDisposableStack();
+  const server = stack.use(
+    await RawServer.open(({ target }) => {
+      if (target === "/message:stream") return eventStream(frames.map((frame) => `data: ${JSON.stringify(frame)}\n\n`));
+      return knowsTask ? { body: JSON.stringify(WHOLE) } : { status: 404, body: "{}" };
+    }),
+  );
+  const client = stack.use(
+    await A2AClient.connect({
+      supportedInterfaces: [{ url: server.url, protocolBinding: "HTTP+JSON", protocolVersion: "1.0" }],
+      capabilities: { streaming: true },
+    }),
+  );
+  const kept = stack.move();
+  return { client, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+}
+
+async function textsOf(client: A2AClient): Promise<string[]> {
+  const run = client.send("go on", { taskId: "t", contextId: "c" });
+  const task = await run;
+  assert.ok(isTask(task));
+  assert.deepEqual([task.id, task.status?.state], ["t", TaskState.COMPLETED]);
+  return task.artifacts.map(({ parts }) => parts.map(({ content }) => (content.case === "text" ? content.value : "")).join(""));
+}
+
+suite("a stream of another server", () => {
+  test("that never tells the task is completed by GetTask", async () => {
+    await using it = await serverOf([CHUNK, COMPLETED]);
+    assert.deepEqual(await textsOf(it.client), ["asked", "begun done"]);
+  });
+
+  test("that adds to an artifact without its beginning is completed by GetTask", async () => {
+    await using it = await serverOf([{ task: WAITING }, CHUNK, COMPLETED]);
+    assert.deepEqual(await textsOf(it.client), ["asked", "begun done"]);
+  });
+
+  test("is all there is where the server has forgotten the task, and says what may be missing", async () => {
+    await using it = await serverOf([CHUNK, COMPLETED], false);
+    const run = it.client.send("go on", { taskId: "t", contextId: "c" });
+    const task = await run;
+    assert.ok(isTask(task));
+    assert.deepEqual([task.status?.state, [...run.incomplete]], [TaskState.COMPLETED, ["answer"]]);
+  });
+
+  test("C-38 that begins with the task as it stood before is read on to what came of the message", async () => {
+    const answer = { artifactUpdate: { ...NAMES, artifact: { artifactId: "answer", ...PART("done") } } };
+    await using it = await serverOf([{ task: WAITING }, answer, COMPLETED]);
+    assert.deepEqual(await textsOf(it.client), ["done"]);
+  });
+
+  test("that ends with the task as it stands leaves it to its caller", async () => {
+    await using it = await serverOf([{ task: WAITING }]);
+    const task = await it.client.send("go on", { taskId: "t", contextId: "c" });
+    assert.ok(isTask(task) && task.status?.state === TaskState.INPUT_REQUIRED);
+  });
+});
