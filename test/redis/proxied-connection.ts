@@ -2,7 +2,7 @@
 import { connect, type Socket } from "node:net";
 import { TcpPipe } from "./tcp-pipe.ts";
 
-/** How long a server may take to close after we did, before a dropped reply's connection is cut regardless. */
+/** How long a side may take to close after we did, before its connection is cut regardless. */
 const CLOSE_MS = 1000;
 
 /** A reply to be lost: armed at the proxy, taken by the first connection that sends a matching request. */
@@ -17,6 +17,10 @@ export interface Faults {
   delayMs: number;
   swallows: boolean;
   holdsReplies: boolean;
+  /** 0: silence is no reason. */
+  idleMs: number;
+  /** Told of each connection that was ended for its silence. */
+  readonly idled: () => void;
   readonly drops: Set<ReplyDrop>;
 }
 
@@ -29,6 +33,7 @@ export class ProxiedConnection {
   #drop: ReplyDrop | undefined;
   #dropping = false;
   #lostBytes = false;
+  #silence: NodeJS.Timeout | undefined;
 
   constructor(client: Socket, port: number, faults: Faults) {
     this.#client = client;
@@ -43,6 +48,7 @@ export class ProxiedConnection {
     });
     this.#closeTogether(client, this.#server);
     this.#closeTogether(this.#server, client);
+    this.watchSilence();
   }
 
   /** Resolves when both ends are closed. */
@@ -54,6 +60,24 @@ export class ProxiedConnection {
   cut(): void {
     reset(this.#client);
     reset(this.#server);
+  }
+
+  /** Ends both ends now, each after what it was to get; what they still say is lost. */
+  finish(): void {
+    this.#requests.end();
+    this.#replies.end();
+    const late = setTimeout(() => this.cut(), CLOSE_MS);
+    void this.closed().then(() => clearTimeout(late));
+  }
+
+  /** Begins to wait for the next byte, where silence is a reason to end. */
+  watchSilence(): void {
+    clearTimeout(this.#silence);
+    if (this.#faults.idleMs === 0 || this.#client.destroyed) return;
+    this.#silence = setTimeout(() => {
+      this.#faults.idled();
+      this.finish();
+    }, this.#faults.idleMs);
   }
 
   /** After a fault is over: goes on, or is cut where bytes were lost that TCP would have delivered. */
@@ -74,6 +98,7 @@ export class ProxiedConnection {
   }
 
   #admitRequest(chunk: Buffer): boolean {
+    this.#silence?.refresh();
     if (this.#swallow()) return false;
     if (this.#drop === undefined) {
       this.#drop = this.#faults.drops.values().find(({ match }) => match(chunk));
@@ -83,6 +108,7 @@ export class ProxiedConnection {
   }
 
   #admitReply(chunk: Buffer): boolean {
+    this.#silence?.refresh();
     if (this.#swallow()) return false;
     if (this.#drop === undefined) return true;
     if (!this.#dropping && this.#drop.isReply(chunk)) void this.#finishDrop();
@@ -106,6 +132,8 @@ export class ProxiedConnection {
       // "close" follows and does what is to be done.
     });
     one.once("close", () => {
+      clearTimeout(this.#silence);
+      this.#silence = undefined;
       // A network that loses everything does not tell the other side either.
       if (!this.#swallow()) reset(other);
       if (one === this.#server) this.#settleDrop();

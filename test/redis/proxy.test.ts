@@ -6,6 +6,7 @@ import { connect as connectHttp2, createServer as createHttp2Server, type Http2S
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { redisServer } from "./redis-server.ts";
 import { TcpProxy } from "./tcp-proxy.ts";
@@ -77,6 +78,32 @@ test("redirected: open connections stay with their server, new ones reach the ot
   assert.equal(await bed.client.get("where"), "here");
   const late = other.client({ port: bed.proxy.port });
   assert.equal(await late.get("where"), null);
+});
+
+test("finished: both sides are told that the other is done, after what was on its way; new connections are accepted", async () => {
+  await using bed = await openBed();
+  const large = Buffer.alloc(300_000, "x");
+  await bed.direct.set("large", large);
+  await using socket = connect(bed.proxy.port, "127.0.0.1");
+  socket.write("GET large\r\n");
+  await once(socket, "readable");
+  bed.proxy.finish();
+  const { length } = await text(socket);
+  assert.ok(length <= large.length + "$300000\r\n\r\n".length);
+  await once(bed.client, "ready");
+  assert.equal(await bed.client.ping(), "PONG");
+});
+
+test("idle: a connection is ended when nothing has been said for so long, and not before", async () => {
+  await using bed = await openBed();
+  bed.proxy.idle(1500);
+  // What is said meanwhile keeps it open.
+  for (let count = 0; count < 30; count += 1) await Promise.all([bed.client.ping(), delay(75)]);
+  const before = bed.proxy.accepted;
+  await once(bed.client, "close");
+  assert.equal(bed.proxy.idled, 1);
+  await once(bed.client, "ready");
+  assert.equal(bed.proxy.accepted, before + 1);
 });
 
 test("refused: open connections stay, new ones fail until accepted again", async () => {

@@ -14,26 +14,40 @@ export interface DropReplyOptions {
   readonly isReply?: (bytes: Buffer) => boolean;
 }
 
+/** Where a connection goes; asked for each of them. */
+interface Target {
+  /** Of 127.0.0.1. */
+  readonly port: number;
+}
+
 export class TcpProxy implements AsyncDisposable {
   /** Where clients connect; stays the same while new connections are refused. */
   readonly port: number;
-  #target: number;
+  #target: Target;
   readonly #connections = new Set<ProxiedConnection>();
-  readonly #faults: Faults = { delayMs: 0, swallows: false, holdsReplies: false, drops: new Set() };
+  readonly #faults: Faults = {
+    delayMs: 0,
+    swallows: false,
+    holdsReplies: false,
+    idleMs: 0,
+    idled: () => (this.#idled += 1),
+    drops: new Set(),
+  };
   readonly #armed = new Map<ReplyDrop, (error: Error) => void>();
   #listener: Server | undefined;
   #droppedReplies = 0;
   #accepted = 0;
+  #idled = 0;
 
-  private constructor(port: number, target: number) {
+  private constructor(port: number, target: Target) {
     this.port = port;
     this.#target = target;
   }
 
   /** Opens a proxy to a port of 127.0.0.1 on a free port. The server behind it may come and go. */
-  static async open({ port }: { readonly port: number }): Promise<TcpProxy> {
+  static async open(target: Target): Promise<TcpProxy> {
     for (let attempt = 0; ; attempt++) {
-      const proxy = new TcpProxy(await freePort(), port);
+      const proxy = new TcpProxy(await freePort(), target);
       try {
         await proxy.accept();
         return proxy;
@@ -64,14 +78,30 @@ export class TcpProxy implements AsyncDisposable {
     return this.#droppedReplies;
   }
 
+  /** Connections that {@link idle} has ended so far. */
+  get idled(): number {
+    return this.#idled;
+  }
+
   /** Resets every connection now. New ones are accepted. */
   cut(): void {
     for (const connection of this.#connections) connection.cut();
   }
 
-  /** From now on new connections go to this port of 127.0.0.1; open ones stay where they are. */
-  redirect({ port }: { readonly port: number }): void {
-    this.#target = port;
+  /** Ends every connection now as if both sides were done: after what is on its way, without an error. New ones are accepted. */
+  finish(): void {
+    for (const connection of this.#connections) connection.finish();
+  }
+
+  /** From now on a connection on which nothing is said for so long is ended like that. 0 ends it. */
+  idle(ms: number): void {
+    this.#faults.idleMs = ms;
+    for (const connection of this.#connections) connection.watchSilence();
+  }
+
+  /** From now on new connections go there; open ones stay where they are. */
+  redirect(target: Target): void {
+    this.#target = target;
   }
 
   /** New connections are refused; open ones stay. */
@@ -85,7 +115,7 @@ export class TcpProxy implements AsyncDisposable {
     if (this.#listener !== undefined) return;
     const listener = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
       this.#accepted += 1;
-      const connection = new ProxiedConnection(client, this.#target, this.#faults);
+      const connection = new ProxiedConnection(client, this.#target.port, this.#faults);
       this.#connections.add(connection);
       void connection.closed().finally(() => this.#connections.delete(connection));
     });
@@ -141,6 +171,7 @@ export class TcpProxy implements AsyncDisposable {
   /** Ends every fault. A connection whose bytes {@link halfOpen} swallowed is reset, as nothing can repair it; others go on. */
   async heal(): Promise<void> {
     Object.assign(this.#faults, { delayMs: 0, swallows: false, holdsReplies: false });
+    this.idle(0);
     this.#disarm("healed");
     for (const connection of this.#connections) connection.heal();
     await this.accept();
