@@ -33,7 +33,9 @@ export interface RunInit {
 export class TaskRun implements PromiseLike<Task | Message>, AsyncIterable<RunEvent>, AsyncDisposable {
   readonly #init: RunInit;
   readonly #source: AsyncGenerator<StreamResponse, void>;
-  /** The first step, taken when the run began. */
+  /** The first step, taken when the run began: after it the task is known. */
+  readonly #begun: Promise<IteratorResult<StreamResponse, void>>;
+  /** The same, until somebody has read it. */
   #first: Promise<IteratorResult<StreamResponse, void>> | undefined;
   #message: Message | undefined;
   #iterated = false;
@@ -42,9 +44,10 @@ export class TaskRun implements PromiseLike<Task | Message>, AsyncIterable<RunEv
   constructor(init: RunInit) {
     this.#init = init;
     this.#source = init.source;
-    this.#first = init.source.next();
+    this.#begun = init.source.next();
+    this.#first = this.#begun;
     // Whoever asks is told; a run that nobody asks may fail unheard.
-    this.#first.catch(() => undefined);
+    this.#begun.catch(() => undefined);
   }
 
   /** The task so far; undefined before it is known, and for a direct message. */
@@ -103,7 +106,7 @@ export class TaskRun implements PromiseLike<Task | Message>, AsyncIterable<RunEv
 
   /** Asks the agent to stop; answers the task as it then is. The run itself ends with the task. */
   async cancel(): Promise<Task> {
-    while (this.task === undefined && (await this.#next()) !== undefined);
+    if (this.task === undefined) await this.#begun;
     const { task } = this;
     if (task === undefined) throw new A2AError(new Error("there is no task to cancel"));
     const canceled = await this.#init.cancel(task.id);

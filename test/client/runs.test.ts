@@ -137,6 +137,16 @@ suite("a send", () => {
       assert.equal(stateOf(await it.client.cancelTask(canceled.id)), TaskState.CANCELED);
     });
 
+    test(`is canceled before it is read, and its reader misses nothing, over ${binding}`, async () => {
+      await using it = await bed.through(binding);
+      const run = it.client.send(`slow ${bed().agent.gate().name}`);
+      const canceled = run.cancel();
+      const events: (string | undefined)[] = [];
+      for await (const { event } of run) events.push(event.case);
+      assert.equal(events[0], "task");
+      assert.equal(stateOf(await canceled), TaskState.CANCELED);
+    });
+
     test(`is canceled at once where it is polled, over ${binding}`, async () => {
       await using it = await bed.through(binding, { wait: "poll", pollIntervalMs: 600_000 });
       const gate = bed().agent.gate();
