@@ -103,12 +103,14 @@ export class AcceptanceBook {
     return this.#state("rejected", subject, options);
   }
 
-  /** The records, the oldest first. */
+  /** The records in the order in which they were made; of several contexts, in that of their times. */
   async list({ contextId, taskId }: RecordFilter = {}): Promise<readonly AcceptanceRecord[]> {
     const { store } = this.#init;
-    const all = contextId === undefined ? await store.all() : (await store.read(contextId)).records;
-    const wanted = taskId === undefined ? all : all.filter((record) => record.taskId === taskId);
-    return wanted.toSorted((a, b) => a.at.localeCompare(b.at));
+    const records =
+      contextId === undefined
+        ? (await store.all()).toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at))
+        : (await store.read(contextId)).records;
+    return taskId === undefined ? records : records.filter((record) => record.taskId === taskId);
   }
 
   /**

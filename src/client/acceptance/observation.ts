@@ -79,6 +79,7 @@ function knownOf(subject: Subject): { readonly taskId: string; readonly by: "get
 }
 
 async function ofRun(run: TaskRun, client: AcceptanceClient, signal: AbortSignal): Promise<Observation> {
+  signal.throwIfAborted();
   const reply = await unlessAborted(Promise.resolve(run), signal);
   if (!isTask(reply)) throw new AcceptanceError("subject", "the agent has answered with a message: there is no task to accept");
   // What another server could not tell again, GetTask tells.

@@ -63,7 +63,7 @@ export function readRecord(json: string): AcceptanceRecord {
 }
 
 function object<T>(fields: Fields<T>): Read<T> {
-  const known = Object.entries(fields) as [string, Read<unknown>][];
+  const known = Object.entries<Read<unknown>>(fields);
   return (value, path) => {
     if (typeof value !== "object" || value === null || Array.isArray(value)) return wrong(path, "an object");
     const given = value as Readonly<Record<string, unknown>>;
