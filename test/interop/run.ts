@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { findProgram } from "../find-program.ts";
 import type { Cell, Column } from "./columns.ts";
-import type { ForeignKit } from "./foreign-kit.ts";
+import type { ForeignKit, ForeignServer } from "./foreign-kit.ts";
 import { startForeign } from "./foreign-process.ts";
 import { ourServers } from "./our-servers.ts";
 import type { Row, Rows } from "./page.ts";
@@ -39,11 +39,11 @@ export async function runKits(kits: readonly ForeignKit[], say: Say): Promise<Ro
     const cache = cacheOf(kit);
     for (const server of kit.servers(cache)) {
       await using running = await startForeign(server);
-      const program = `${kit.title}: ${server.name} ${server.version}`;
+      const program = nameOf(kit, server);
       for (const binding of server.bindings) note(rows.servers, { program, binding, cells: await tryServer(server, binding, running) });
     }
     for (const client of kit.clients(cache)) {
-      const program = `${kit.title}: ${client.name} ${client.version}`;
+      const program = nameOf(kit, client);
       for (const binding of client.bindings) note(rows.clients, { program, binding, cells: await tryClient(client, binding, ours) });
     }
   }
@@ -63,6 +63,10 @@ export function surprises({ servers, clients }: Rows): string[] {
 
 function brief(column: Column, { outcome, surprise }: Cell): string {
   return `${column} ${outcome}${surprise === undefined ? "" : " (!)"}`;
+}
+
+function nameOf({ title }: ForeignKit, { name, version }: Pick<ForeignServer, "name" | "version">): string {
+  return `${title}: ${name} ${version}`.trim();
 }
 
 function cacheOf({ name }: ForeignKit): string {
