@@ -9,7 +9,7 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 /** The codes as help and documents have them. */
 export const EXIT_CODES: readonly (readonly [code: ExitCode, meaning: string])[] = [
   [EXIT.done, "the task is completed, the agent answered with a message, or the command did what it was told"],
-  [EXIT.ended, "the task has ended otherwise: failed, rejected or canceled, as the last line says"],
+  [EXIT.ended, "the task has ended otherwise: failed, rejected or canceled, as the last line says; of `accept`: it is held or rejected"],
   [EXIT.usage, "the command line is wrong"],
   [EXIT.waiting, "the task waits for you: input or authorization is required"],
   [EXIT.running, "the task is still running, or its outcome is unknown: left with Ctrl-C, timed out, or cut off for good"],

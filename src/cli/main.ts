@@ -1,14 +1,18 @@
 /** The command line: `throughline <command>`. */
 import { existsSync, readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
+import { acceptCommand } from "./accept.ts";
 import { cancelCommand } from "./cancel.ts";
 import { cardCommand } from "./card.ts";
 import { completionCommand } from "./completion.ts";
 import { EXIT, exitHelp } from "./exit-codes.ts";
 import { followCommand } from "./follow.ts";
 import { getCommand } from "./get.ts";
+import { holdCommand } from "./hold.ts";
 import { listCommand } from "./list.ts";
 import { pushCommand } from "./push.ts";
+import { recordsCommand } from "./records.ts";
+import { rejectCommand } from "./reject.ts";
 import { sendCommand } from "./send.ts";
 import { serveCommand } from "./serve.ts";
 
@@ -36,6 +40,10 @@ program
   .addCommand(listCommand())
   .addCommand(cancelCommand())
   .addCommand(pushCommand())
+  .addCommand(acceptCommand())
+  .addCommand(holdCommand())
+  .addCommand(rejectCommand())
+  .addCommand(recordsCommand())
   .addCommand(completionCommand(program))
   .addHelpText("after", `${EXAMPLES}\n${exitHelp()}`);
 endAsDocumented(program, "throughline");

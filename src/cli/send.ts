@@ -1,10 +1,11 @@
 /** `throughline send`: sends a message and shows what comes of it. */
 import { toJson } from "@bufbuild/protobuf";
 import { type Command, Option } from "commander";
-import { MessageSchema, TaskSchema, type Wait } from "../client/index.ts";
+import { MessageSchema, type Task, TaskSchema, type Wait } from "../client/index.ts";
 import { stateOf } from "../core/task.ts";
 import { type AgentCall, agentCommand, calling, positive } from "./agent-command.ts";
 import { EXIT, exitHelp, type ExitCode } from "./exit-codes.ts";
+import { UsageError } from "./failures.ts";
 import { messageParts } from "./message-parts.ts";
 import { say, write, writeJsonLine } from "./output.ts";
 import { columns, messageText, stateText } from "./texts.ts";
@@ -14,6 +15,7 @@ interface Flags {
   readonly file?: readonly string[];
   readonly task?: string;
   readonly context?: string;
+  readonly refine?: string;
   readonly messageId?: string;
   readonly wait: Wait;
   readonly pollInterval?: number;
@@ -26,6 +28,7 @@ Examples:
   throughline send --file report.pdf 'Summarise this'
   git diff | throughline send -                        standard input
   throughline send --task ID 'the second one'          answers what a task asks
+  throughline send --refine ID 'add a conclusion'
   throughline send --detach 'a long one'               prints the ids; throughline follow ID comes back
   throughline send --json hello | jq -c .event         one line per event, the last one has the task
 
@@ -39,6 +42,7 @@ export function sendCommand(): Command {
     .option("--file <path>", "a file to send along; repeatable", (path, all: readonly string[] | undefined) => [...(all ?? []), path])
     .option("--task <id>", "go on with this task: answer what it asks")
     .option("--context <id>", "begin a task in this context")
+    .option("--refine <id>", "begin a task that refines this one, in its context: it may replace what was accepted of it")
     .option("--message-id <id>", "the message's id (default: a new one); the same again is the same message")
     .addOption(
       new Option("--wait <way>", "auto: stream where the agent can, else poll")
@@ -54,11 +58,11 @@ export function sendCommand(): Command {
 async function send(call: AgentCall<Flags>): Promise<ExitCode> {
   const { flags } = call;
   const messageId = flags.messageId ?? crypto.randomUUID();
-  const message = { messageId, parts: await messageParts({ words: call.args, files: flags.file ?? [] }) };
-  const target = {
-    ...(flags.task !== undefined && { taskId: flags.task }),
-    ...(flags.context !== undefined && { contextId: flags.context }),
-  };
+  const parts = await messageParts({ words: call.args, files: flags.file ?? [] });
+  const refined = flags.refine === undefined ? undefined : await refinedTask(call, flags.refine);
+  const message = { messageId, parts, ...(refined && { referenceTaskIds: [refined.id] }) };
+  const contextId = flags.context ?? refined?.contextId;
+  const target = { ...(flags.task !== undefined && { taskId: flags.task }), ...(contextId !== undefined && { contextId }) };
   if (flags.detach) return detached(call, { message, target });
   return watchRun({
     call,
@@ -70,7 +74,19 @@ async function send(call: AgentCall<Flags>): Promise<ExitCode> {
   });
 }
 
-type Sent = { readonly message: { messageId: string; parts: Awaited<ReturnType<typeof messageParts>> }; readonly target: object };
+/** The task that is to be refined: the new one begins in its context (CL-24). */
+async function refinedTask({ connect, flags, signal }: AgentCall<Flags>, id: string): Promise<Task> {
+  if (flags.task !== undefined) throw new UsageError("--refine begins a task, --task goes on with one: give one of them");
+  const task = await (await connect()).getTask(id, { historyLength: 0, signal });
+  if (flags.context !== undefined && flags.context !== task.contextId)
+    throw new UsageError(`--context: a refinement is in the context of what it refines, ${task.contextId}`);
+  return task;
+}
+
+type Sent = {
+  readonly message: { messageId: string; parts: Awaited<ReturnType<typeof messageParts>>; referenceTaskIds?: string[] };
+  readonly target: object;
+};
 
 /** Sends so that it returns immediately, and does not look again. */
 async function detached({ connect, flags, signal, again }: AgentCall<Flags>, { message, target }: Sent): Promise<ExitCode> {

@@ -9,7 +9,6 @@ export {
   type AcceptanceBookInit,
   type AcceptOptions,
   type DecisionOptions,
-  type RecordFilter,
   type StatementOptions,
 } from "./acceptance/acceptance-book.ts";
 export { AcceptanceError } from "./acceptance/acceptance-error.ts";
@@ -29,6 +28,7 @@ export type {
   RecordedContent,
   RecordedFile,
 } from "./acceptance/record.ts";
+export { type RecordFilter, RecordReader } from "./acceptance/record-reader.ts";
 export { type ContextRecords, MemoryRecords, type RecordStore } from "./acceptance/record-store.ts";
 export type { Endpoint } from "./interfaces.ts";
 export type { RunEvent, TaskRun } from "./task-run.ts";

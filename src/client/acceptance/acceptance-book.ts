@@ -6,15 +6,16 @@ import { type Check, criteriaOf, runChecks } from "./check.ts";
 import type { FileOptions } from "./fetch-files.ts";
 import { type AcceptanceClient, isCompleted, type Observation, observe, referencesOf, type Subject } from "./observation.ts";
 import type { AcceptanceRecord, CheckResult, RecordDraft } from "./record.ts";
+import { RecordReader } from "./record-reader.ts";
 import type { RecordStore } from "./record-store.ts";
 import { type Outcome, rulingOf, rulingWithoutContent } from "./ruling.ts";
-import { currentOf, latestOf, repeats, workOf, worksOf } from "./standing.ts";
+import { latestOf, repeats, workOf } from "./standing.ts";
 
 /** What a book is made of. */
 export interface AcceptanceBookInit {
   readonly store: RecordStore;
-  /** Of the agent whose tasks they are. Without one the book is for reading. */
-  readonly client?: AcceptanceClient;
+  /** Of the agent whose tasks they are. */
+  readonly client: AcceptanceClient;
   /** Who decides: a person, a program. */
   readonly by: string;
   /** How files are fetched that parts refer to. */
@@ -57,17 +58,12 @@ export interface StatementOptions extends DecisionOptions {
   readonly gap?: string;
 }
 
-/** Which records. */
-export interface RecordFilter {
-  readonly contextId?: string;
-  readonly taskId?: string;
-}
-
 /** A book: any number of them, in any number of processes, may share a store. */
-export class AcceptanceBook {
+export class AcceptanceBook extends RecordReader {
   readonly #init: AcceptanceBookInit;
 
   constructor(init: AcceptanceBookInit) {
+    super(init.store);
     if (init.by.trim() === "") throw new AcceptanceError("by", "it must say who decides");
     this.#init = init;
   }
@@ -83,7 +79,7 @@ export class AcceptanceBook {
     const agreed = criteriaOf(criteria, checks);
     const signal = options.signal ?? new AbortController().signal;
     const { draft, artifact, task } = await this.#observed(subject, options, { whatever: false, criteria: agreed, signal });
-    const { records } = await this.#init.store.read(draft.contextId);
+    const { records } = await this.store.read(draft.contextId);
     if (rulingWithoutContent(records, { draft, replaces }) !== undefined || artifact === undefined)
       return this.#record(draft, (before) => rulingOf(before, { draft, replaces }));
     const content = await artifactContent(artifact, this.#init.files ?? {}, signal);
@@ -103,34 +99,6 @@ export class AcceptanceBook {
     return this.#state("rejected", subject, options);
   }
 
-  /** The records in the order in which they were made; of several contexts, in that of their times. */
-  async list({ contextId, taskId }: RecordFilter = {}): Promise<readonly AcceptanceRecord[]> {
-    const { store } = this.#init;
-    const records =
-      contextId === undefined
-        ? (await store.all()).toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at))
-        : (await store.read(contextId)).records;
-    return taskId === undefined ? records : records.filter((record) => record.taskId === taskId);
-  }
-
-  /**
-   * The accepted record that stands for a piece of work; undefined where there is none. `work` may be left out where a context has only one;
-   * otherwise throws AcceptanceError, which names them.
-   */
-  async current(contextId: string, work?: string): Promise<AcceptanceRecord | undefined> {
-    const { records } = await this.#init.store.read(contextId);
-    const works = worksOf(records);
-    if (work === undefined && works.length > 1)
-      throw new AcceptanceError("work", `the context has several, say which: ${works.join(", ")}`);
-    const wanted = work ?? works[0];
-    return wanted === undefined ? undefined : currentOf(records, wanted);
-  }
-
-  /** The bytes that were judged; undefined where they were not kept. */
-  async content({ content }: AcceptanceRecord): Promise<Uint8Array | undefined> {
-    return content === undefined ? undefined : this.#init.store.content(content.digest);
-  }
-
   async #state(decision: "held" | "rejected", subject: Subject, { reason, gap, ...options }: StatementOptions): Promise<AcceptanceRecord> {
     if (reason.trim() === "") throw new AcceptanceError("reason", "it must say why");
     const signal = options.signal ?? new AbortController().signal;
@@ -147,12 +115,11 @@ export class AcceptanceBook {
     options: DecisionOptions,
     { whatever, criteria, signal }: { readonly whatever: boolean; readonly criteria: readonly string[]; readonly signal: AbortSignal },
   ): Promise<{ readonly draft: RecordDraft; readonly artifact: Artifact | undefined; readonly task: Task | undefined }> {
-    const { client, by, store } = this.#init;
-    if (client === undefined) throw new AcceptanceError("client", "the book needs one to decide");
+    const { client, by } = this.#init;
     const seen = await observe(subject, { client, whatever, signal });
     const { task, taskId, messageId, observed, agent } = seen;
     const contextId = seen.contextId ?? options.contextId ?? (await this.#contextOf(taskId));
-    const { records } = await store.read(contextId);
+    const { records } = await this.store.read(contextId);
     const artifact = task && artifactOf(task, options.artifactId);
     const artifactId = artifact?.artifactId ?? options.artifactId ?? artifactOnRecord(records, taskId);
     const referenceTaskIds = task === undefined ? [] : referencesOf(task);
@@ -192,8 +159,8 @@ export class AcceptanceBook {
       readonly options: DecisionOptions;
     },
   ): Promise<RecordDraft> {
-    const { keep = false, store, by } = this.#init;
-    if (keep) await store.keep(content.digest, content.bytes);
+    const { keep = false, by } = this.#init;
+    if (keep) await this.store.keep(content.digest, content.bytes);
     const recorded = content.recorded(keep);
     const missing = content.missing.map((what) => ({ what, owner: options.owner ?? by }));
     return {
@@ -206,22 +173,21 @@ export class AcceptanceBook {
 
   /** Appends what is decided on the records as they are, and decides anew where another was appended meanwhile. */
   async #record(draft: RecordDraft, decide: (records: readonly AcceptanceRecord[]) => Outcome): Promise<AcceptanceRecord> {
-    const { store } = this.#init;
     for (;;) {
-      const { records, end } = await store.read(draft.contextId);
+      const { records, end } = await this.store.read(draft.contextId);
       const outcome = decide(records);
       if ("settled" in outcome) return outcome.settled;
       const last = latestOf(records, draft);
       if (last !== undefined && repeats(last, outcome, draft)) return last;
       const record: AcceptanceRecord = { format: 1, id: crypto.randomUUID(), at: new Date().toISOString(), ...outcome, ...draft };
-      if (await store.append(record, end)) return record;
+      if (await this.store.append(record, end)) return record;
     }
   }
 
   /** The context in which a task was recorded before. */
   async #contextOf(taskId: string): Promise<string> {
     if (taskId === "") return "";
-    const all = await this.#init.store.all();
+    const all = await this.store.all();
     return all.findLast((record) => record.taskId === taskId)?.contextId ?? "";
   }
 }

@@ -4,9 +4,12 @@
 export class AcceptanceError extends Error {
   override readonly name = "AcceptanceError";
   readonly field: string;
+  /** What would be right. */
+  readonly description: string;
 
   constructor(field: string, description: string, options?: ErrorOptions) {
     super(`${field}: ${description}`, options);
     this.field = field;
+    this.description = description;
   }
 }
