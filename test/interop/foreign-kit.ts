@@ -92,7 +92,7 @@ export type ForeignServer = ForeignProgram;
 export type ForeignClient = ForeignProgram;
 
 /** A program that a kit is built or run with. */
-export interface Tool {
+interface Tool {
   /** Looked for on the PATH. */
   readonly program: string;
   /** The command, or the page, that installs it. */
@@ -106,6 +106,8 @@ export interface ForeignKit {
   /** As the page calls it. */
   readonly title: string;
   readonly needs: readonly Tool[];
+  /** What a reader of the page should know of its programs, in a sentence: which SDK could not be built, and why. */
+  readonly about?: string;
   /** Makes the programs ready in a folder of its own that outlives the run; cheap where nothing has changed. Throws where it cannot. */
   build(cache: string): Promise<void>;
   /** What there is in that folder once it is built. */

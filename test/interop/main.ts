@@ -25,7 +25,8 @@ async function main(): Promise<number> {
   }
   ensureRedisServer();
   const rows = await runKits(kits, (line) => void process.stdout.write(`${line}\n`));
-  if (only.length === 0) writeFileSync(join(ROOT, "docs/interop.md"), interopPage(rows));
+  if (only.length === 0)
+    writeFileSync(join(ROOT, "docs/interop.md"), interopPage({ ...rows, about: kits.flatMap(({ about = [] }) => about) }));
   const wrong = surprises(rows);
   for (const line of wrong) process.stdout.write(`not as expected: ${line}\n`);
   return wrong.length === 0 ? 0 : 1;

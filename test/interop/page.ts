@@ -17,6 +17,12 @@ export interface Rows {
   readonly clients: readonly Row[];
 }
 
+/** What the page is made of. */
+interface PageInit extends Rows {
+  /** Sentences on languages. */
+  readonly about: readonly string[];
+}
+
 const BINDING_NAMES: Readonly<Record<Binding, string>> = { grpc: "gRPC", rest: "HTTP+JSON", jsonrpc: "JSON-RPC" };
 const SIGNS: Readonly<Record<Cell["outcome"], string>> = { works: "yes", "not offered": "–", fails: "**no**" };
 
@@ -54,10 +60,11 @@ All agents do the same by the first word of a text. A column is a trial from the
 `;
 
 /** The page as Markdown. */
-export function interopPage({ servers, clients }: Rows): string {
+export function interopPage({ servers, clients, about }: PageInit): string {
   const server = section("Our client, their servers", SERVER_COLUMNS, servers);
   const client = section("Their clients, our server", COLUMNS, clients);
-  return [HEAD, server, client].join("\n");
+  const notes = about.length === 0 ? [] : [`${about.map((sentence) => `- ${sentence}`).join("\n")}\n`];
+  return [HEAD, ...notes, server, client].join("\n");
 }
 
 function section(heading: string, columns: readonly Column[], rows: readonly Row[]): string {
