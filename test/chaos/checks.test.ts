@@ -237,11 +237,11 @@ test("a stream that stays open and silent while the log goes on hangs", async ()
 });
 
 test("a plan is the same for the same seed, another for another, and has every kind", () => {
-  const plan = (seed: string) => planFaults(new Random(seed), ["kill", "drain", "redis killed"], 60_000, 2000);
+  const plan = (seed: string) => [...planFaults(new Random(seed), ["kill", "drain", "redis killed"], 2000).take(30)];
   assert.deepEqual(plan("1"), plan("1"));
   assert.notDeepEqual(plan("1"), plan("2"));
   assert.equal(new Set(plan("1").map(({ kind }) => kind)).size, 3);
-  assert.ok(plan("1").every(({ at: when }, index, all) => when < 60_000 && when >= (all[index - 1]?.at ?? 0)));
+  assert.ok(plan("1").every(({ at: when }, index, all) => when >= (all[index - 1]?.at ?? 0)));
 });
 
 function follow({ entries }: TaskEnd, follower: Followed, changed: Partial<Followed>): readonly Finding[] {

@@ -9,7 +9,7 @@ import type { ChaosStore } from "./store.ts";
 /** A fault that was carried out. */
 export interface DoneFault {
   readonly kind: string;
-  /** The replica; empty where it was the store. */
+  /** The replica; empty where it was the store or a way. */
   readonly on: string;
   readonly from: number;
   readonly to: number;
@@ -20,6 +20,9 @@ const FREEZE_MS: readonly [number, number] = [SERVE_OPTIONS.leaseMs + 500, SERVE
 /** Around the length of a lease: some owners find theirs expired, some taken. */
 const LINK_MS: readonly [number, number] = [300, SERVE_OPTIONS.leaseMs * 2];
 const SLOW_MS: readonly [number, number] = [20, 400];
+
+/** What can happen besides, by name; each answers whether it found somebody to happen to. */
+type OtherFaults = Readonly<Record<string, (random: Random) => Promise<boolean>>>;
 
 type ReplicaFault = (target: FaultTarget, random: Random) => Promise<void>;
 
@@ -67,19 +70,22 @@ export class Faults {
   readonly #fleet: Fleet;
   readonly #store: ChaosStore;
   readonly #random: Random;
+  readonly #others: OtherFaults;
   #storeBusy = false;
 
-  constructor(fleet: Fleet, store: ChaosStore, random: Random) {
+  constructor(fleet: Fleet, store: ChaosStore, random: Random, others: OtherFaults = {}) {
     this.#fleet = fleet;
     this.#store = store;
     this.#random = random;
+    this.#others = others;
   }
 
-  /** Resolves when the last fault is over. Rejects where one could not be brought about or ended. */
-  async run(plan: readonly PlannedFault[], over: AbortSignal): Promise<void> {
+  /** Resolves when there is to be no more and the last fault is over. Rejects where one could not be brought about or ended. */
+  async run(plan: Iterable<PlannedFault>, more: (fault: PlannedFault) => boolean, over: AbortSignal): Promise<void> {
     const begun = performance.now();
     const going: Promise<void>[] = [];
     for (const fault of plan) {
+      if (!more(fault)) break;
       const wait = begun + fault.at - performance.now();
       if (wait > 0) await delay(wait, undefined, { signal: over });
       const one = this.#bring(fault);
@@ -99,6 +105,12 @@ export class Faults {
       this.#storeBusy = true;
       await toStore(random);
       this.#storeBusy = false;
+      this.done.push({ kind, on: "", from, to: Date.now() });
+      return;
+    }
+    const other = this.#others[kind];
+    if (other !== undefined) {
+      if (!(await other(random))) return this.#skip();
       this.done.push({ kind, on: "", from, to: Date.now() });
       return;
     }

@@ -4,6 +4,10 @@ import type { Random } from "./random.ts";
 /** What can happen to a replica or to its way to the store. */
 export const REPLICA_FAULTS = ["kill", "freeze", "drain"] as const;
 export const LINK_FAULTS = ["cut", "block", "delay", "half-open", "drop reply"] as const;
+/** What can happen to clients of ours on their way to a replica. */
+export const WAY_FAULTS = ["way reset", "way ended", "way half-open", "way idle", "way restarted"] as const;
+/** Faults that cut callers off. */
+export const CUTS: ReadonlySet<string> = new Set(["kill", "drain", ...WAY_FAULTS]);
 
 /** How often each comes in one deck; what is not named comes once. */
 const WEIGHTS: Readonly<Record<string, number>> = {
@@ -15,6 +19,11 @@ const WEIGHTS: Readonly<Record<string, number>> = {
   block: 2,
   delay: 2,
   "half-open": 2,
+  "way reset": 4,
+  "way ended": 4,
+  "way half-open": 4,
+  "way idle": 5,
+  "way restarted": 3,
   "master killed": 2,
   "failover asked for": 2,
   "node killed": 4,
@@ -31,17 +40,17 @@ export interface PlannedFault {
 }
 
 /**
- * Faults from the beginning of the run to a little before its end, `everyMs` apart on the average. They are dealt from decks that hold every
- * kind, so that none is missing from a run of some length.
+ * Faults without end, `everyMs` apart on the average. They are dealt from decks that hold every kind, so that none is missing from a run of
+ * some length.
  */
-export function planFaults(random: Random, kinds: readonly string[], durationMs: number, everyMs: number): PlannedFault[] {
+export function* planFaults(random: Random, kinds: readonly string[], everyMs: number): Generator<PlannedFault, void> {
   const cards = kinds.flatMap((kind) => Array.from({ length: WEIGHTS[kind] ?? 1 }, () => kind));
-  if (cards.length === 0) return [];
-  const plan: PlannedFault[] = [];
+  if (cards.length === 0) return;
   let deck: string[] = [];
-  for (let at = random.wait(everyMs); at < durationMs; at += random.wait(everyMs)) {
+  let at = 0;
+  for (let number = 0; ; number += 1) {
     if (deck.length === 0) deck = random.shuffled(cards);
-    plan.push({ at, kind: deck.pop() as string, name: `fault ${plan.length}` });
+    at += random.wait(everyMs);
+    yield { at, kind: deck.pop() as string, name: `fault ${number}` };
   }
-  return plan;
 }

@@ -3,6 +3,7 @@ import { toJsonString } from "@bufbuild/protobuf";
 import { StreamResponseSchema, TaskSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { CommandSchema, MemoSchema } from "../../gen/throughline/v1/log_pb.ts";
 import { type Entry, formatPosition } from "../../src/core/log-entry.ts";
+import { checkClientRun } from "./check-client-run.ts";
 import { checkRun, type TaskEnd, type Verdict } from "./check-run.ts";
 import { textIn } from "./check-log.ts";
 import type { Finding, FindingKind } from "./finding.ts";
@@ -10,6 +11,7 @@ import type { Followed } from "./follower.ts";
 import { measure, quantile } from "./latency.ts";
 import type { LossFigures } from "./loss-figures.ts";
 import type { ChaosOptions } from "./options.ts";
+import { CUTS } from "./plan.ts";
 import { LAGGING } from "./redis-stores.ts";
 import type { ChaosRun } from "./run.ts";
 
@@ -27,12 +29,16 @@ export interface Report {
 export function report(options: ChaosOptions, run: ChaosRun): Report {
   const verdict = checkRun(run.end);
   const logs = new Map(run.end.tasks.map((task) => [task.taskId, task.entries]));
-  const latency = measure(run.followers, (taskId) => logs.get(taskId) ?? []);
-  const found = [...verdict.found, ...latency.hangs, ...unproven(run, verdict)];
+  const logOf = (taskId: string): readonly Entry[] => logs.get(taskId) ?? [];
+  // Of those that were not streams there is nothing to measure.
+  const latency = measure([...run.followers, ...run.runs.filter(({ reads }) => reads.length === 0)], logOf);
+  const ours = run.runs.flatMap((one) => checkClientRun(one, logOf(one.taskId)));
+  const found = [...verdict.found, ...ours, ...latency.hangs, ...unproven(run, verdict)];
   const { tasks } = run.end;
   const events = tasks.reduce((count, { entries }) => count + entries.filter(({ kind }) => kind === "event").length, 0);
-  const visits = run.followers.flatMap((follower) => follower.visits);
-  const frames = run.followers.reduce((count, follower) => count + follower.frames.length, 0);
+  const readers = [...run.followers, ...run.runs];
+  const visits = readers.flatMap((reader) => reader.visits);
+  const frames = readers.reduce((count, reader) => count + reader.frames.length, 0);
   const given = run.bed.given();
   const resumed = given.filter((one) => one.resumed).length;
   const ends = tasks.map(({ entries }) => endText(entries));
@@ -40,26 +46,37 @@ export function report(options: ChaosOptions, run: ChaosRun): Report {
   const ms = (share: number): string => `${quantile(latency.delivered, share)} ms`;
   const lines = [
     `tasks ${tasks.length} (${countsOf(tasks.map(({ ledger }) => ledger?.shape ?? "unknown"))})`,
-    `events ${events}, seen ${frames} times by ${run.followers.length} followers`,
+    `events ${events}, seen ${frames} times by ${readers.length} readers`,
     `faults ${run.faults.length} (${countsOf(run.faults.map(({ kind }) => kind))}), ${run.skipped} for which nobody was free`,
     `replicas started ${run.bed.fleet.started}, most memory of one ${Math.round(run.bed.fleet.peakMiB)} MiB`,
-    `reconnects ${visits.length - run.followers.length} (by position ${visits.filter(({ from }) => from !== undefined).length})`,
+    `reconnects ${visits.length - readers.length} (by position ${visits.filter(({ from }) => from !== undefined).length})`,
     `takeovers ${resumed + failed} (run again ${resumed}, ended as not resumable ${failed})`,
     `fenced ${run.bed.said("the lease is lost")} owners`,
     `sends repeated ${run.ledger.repeated}, calls made again ${run.again}`,
     `stored to seen p50 ${ms(0.5)}, p99 ${ms(0.99)}, longest ${ms(1)}`,
     `tasks in mid-stream ${told(run.followers)}`,
+    ...(options.clients === "ours" ? explainClients(run) : []),
     ...(verdict.figures === undefined ? [] : explainLosses(verdict.figures, verdict.allowed)),
   ];
   if (found.length > 0) lines.push(...explain(run, found));
   const count = (kind: FindingKind): number => found.filter((one) => one.kind === kind).length;
-  const { minutes, seed, replicas, store, durability } = options;
+  const { minutes, bound, seed, replicas, store, durability } = options;
+  const length = bound === undefined ? `${minutes} minutes` : `${bound.tasks} tasks and ${bound.cuts} cuts`;
   lines.push(
-    `seed ${seed}, ${minutes} minutes, ${replicas} replicas, store ${store}, durability ${durability}; stderr of the replicas: ${run.bed.dir}`,
+    `seed ${seed}, ${length}, ${replicas} replicas, store ${store}, durability ${durability}; stderr of the replicas: ${run.bed.dir}`,
   );
   if (count("broken") > 0) lines.push(`broken ${count("broken")}`);
   lines.push(`lost ${count("lost")} doubled ${count("doubled")} reordered ${count("reordered")} forgotten ${count("forgotten")}`);
   return { lines, ok: found.length === 0 };
+}
+
+function explainClients({ runs, faults }: ChaosRun): string[] {
+  const cuts = faults.map(({ kind }) => kind).filter((kind) => CUTS.has(kind));
+  const bindings = runs.flatMap(({ visits }) => visits[0]?.binding ?? []);
+  return [
+    `runs of clients ${runs.length} (${countsOf(runs.map(({ what }) => what))}; ${countsOf(bindings)})`,
+    `cuts ${cuts.length} (${countsOf(cuts)})`,
+  ];
 }
 
 /** A failover that should have lost something and has not: the run proves nothing. */
@@ -105,7 +122,7 @@ function explain(run: ChaosRun, found: readonly Finding[]): string[] {
   const lines = found.slice(0, SHOWN).map(({ kind, taskId, what }) => `${kind.toUpperCase()} ${taskId}: ${what}`.slice(0, LINE));
   if (found.length > SHOWN) lines.push(`… and ${found.length - SHOWN} more`);
   const ids = new Set(found.map(({ taskId }) => taskId).filter((id) => id !== ""));
-  const parts = run.end.tasks.filter(({ taskId }) => ids.has(taskId)).map((task) => dump(task, found, run.followers));
+  const parts = run.end.tasks.filter(({ taskId }) => ids.has(taskId)).map((task) => dump(task, found, [...run.followers, ...run.runs]));
   const faults = run.faults.map(({ kind, on, from, to }) => `${time(from)} to ${time(to)} ${kind} ${on}`).join("\n");
   const path = run.bed.keep(
     "findings.txt",

@@ -1,17 +1,21 @@
 /** One chaos run: tasks and faults for a while, calm, then everything is checked. */
 import { setTimeout as delay } from "node:timers/promises";
-import type { TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { fromJson, type JsonValue } from "@bufbuild/protobuf";
+import { AgentCardSchema, type TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { type Entry, type Position, samePosition } from "../../src/core/log-entry.ts";
 import { isInterrupted, isTerminal, stateAfter } from "../../src/core/task.ts";
 import { type Bed, openBed } from "./bed.ts";
 import { callTask, type CallerContext } from "./caller-of-task.ts";
+import { callWithClient } from "./caller-with-client.ts";
 import type { RunEnd, TaskEnd } from "./check-run.ts";
+import type { ClientRun } from "./client-run.ts";
 import { Clients } from "./clients.ts";
 import { Faults, type DoneFault } from "./faults.ts";
 import type { Follower } from "./follower.ts";
 import { Ledger } from "./ledger.ts";
 import type { ChaosOptions } from "./options.ts";
-import { planFaults } from "./plan.ts";
+import { Passages } from "./passages.ts";
+import { CUTS, type PlannedFault, planFaults } from "./plan.ts";
 import { Random } from "./random.ts";
 
 /** What tasks, callers and followers get to finish after the last fault. */
@@ -22,12 +26,17 @@ const LOOK_MS = 100;
 /** A replica takes about 200; what it holds for callers is bounded by options to less than the rest. */
 const MOST_MIB = 700;
 
+/** What callers do with a task. */
+type CallTask = (random: Random) => Promise<void>;
+
 /** A run that is over, before it is judged. */
 export interface ChaosRun extends AsyncDisposable {
   readonly bed: Bed;
   readonly end: RunEnd;
   readonly ledger: Ledger;
   readonly followers: readonly Follower[];
+  /** Runs of `throughline/client`. */
+  readonly runs: readonly ClientRun[];
   readonly faults: readonly DoneFault[];
   readonly skipped: number;
   /** Calls that failed and were made again. */
@@ -43,15 +52,20 @@ export async function runChaos(options: ChaosOptions, say: (line: string) => voi
   const over = new AbortController();
   const clients = new Clients(() => bed.fleet.endpoints(), over.signal);
   const context: CallerContext = { clients, ledger: new Ledger(), followers: [], over: over.signal };
-  const durationMs = options.minutes * 60_000;
+  const runs: ClientRun[] = [];
+  const passages = options.clients === "ours" ? started.use(await openPassages(bed, random.fork("passages"))) : undefined;
+  const call: CallTask = (chance) =>
+    passages === undefined ? callTask(context, chance) : callWithClient({ ...context, passages, runs }, chance);
 
-  const faults = new Faults(bed.fleet, bed.store, random.fork("faults"));
-  const plan = planFaults(random.fork("plan"), bed.kinds, durationMs, options.faultEverySeconds * 1000);
-  say(`${plan.length} faults in ${options.minutes} minutes, seed ${options.seed}`);
+  const faults = new Faults(bed.fleet, bed.store, random.fork("faults"), passages?.faults);
+  const ways = Object.keys(passages?.faults ?? {}).filter((kind) => options.faults.length === 0 || options.faults.includes(kind));
+  const plan = planFaults(random.fork("plan"), [...bed.kinds, ...ways], options.faultEverySeconds * 1000);
+  const bounds = boundsOf(options, faults);
+  say(`${bounds.text}, seed ${options.seed}`);
   const callers = new Set<Promise<void>>();
   const [begun] = await Promise.allSettled([
-    beginTasks(context, random.fork("tasks"), { ...options, durationMs }, callers, say),
-    faults.run(plan, over.signal),
+    beginTasks(context, random.fork("tasks"), { ...options, ...bounds, call, say }, callers),
+    faults.run(plan, bounds.moreFaults, over.signal),
   ]);
   if (begun.status === "rejected") throw begun.reason;
 
@@ -90,6 +104,7 @@ export async function runChaos(options: ChaosOptions, say: (line: string) => voi
     end,
     ledger,
     followers,
+    runs,
     faults: faults.done,
     skipped: faults.skipped,
     again: clients.again,
@@ -108,24 +123,53 @@ function tooLarge({ fleet }: Bed): string[] {
   return fleet.peakMiB > MOST_MIB ? [`8: a replica has taken ${Math.round(fleet.peakMiB)} MiB`] : [];
 }
 
-/** Begins tasks as they come; answers when the time for that is over, with those under way in `callers`. */
+/** How long a run goes on. */
+interface Bounds {
+  readonly text: string;
+  /** Whether another task is to be begun after so many, at this time. */
+  readonly moreTasks: (count: number, atMs: number) => boolean;
+  readonly moreFaults: (fault: PlannedFault) => boolean;
+}
+
+/** By its minutes, or until there were enough tasks and cuts: then both go on until there are enough of either. */
+function boundsOf({ minutes, bound }: ChaosOptions, { done }: Faults): Bounds {
+  const durationMs = minutes * 60_000;
+  if (bound === undefined) {
+    return { text: `faults for ${minutes} minutes`, moreTasks: (_, at) => at <= durationMs, moreFaults: ({ at }) => at < durationMs };
+  }
+  const moreFaults = (): boolean => done.filter(({ kind }) => CUTS.has(kind)).length < bound.cuts;
+  return {
+    text: `${bound.tasks} tasks and ${bound.cuts} cuts`,
+    moreTasks: (count) => count < bound.tasks || moreFaults(),
+    moreFaults,
+  };
+}
+
+/** Opens the clients of ours. */
+async function openPassages({ fleet }: Bed, random: Random): Promise<Passages> {
+  const [first] = fleet.endpoints();
+  const reply = await fetch(`http://127.0.0.1:${first?.http}/.well-known/agent-card.json`);
+  const card = fromJson(AgentCardSchema, (await reply.json()) as JsonValue, { ignoreUnknownFields: true });
+  return Passages.open(card, () => fleet.endpoints(), random);
+}
+
+/** Begins tasks as they come; answers when there are enough, with those under way in `callers`. */
 async function beginTasks(
   context: CallerContext,
   random: Random,
-  { durationMs, tasksPerSecond }: { readonly durationMs: number; readonly tasksPerSecond: number },
+  { call, moreTasks, tasksPerSecond, say }: Bounds & Pick<ChaosOptions, "tasksPerSecond"> & { call: CallTask; say: (line: string) => void },
   callers: Set<Promise<void>>,
-  say: (line: string) => void,
 ): Promise<void> {
   const begun = performance.now();
   let at = 0;
   let told = 0;
   for (let count = 0; ; count += 1) {
     at += random.wait(1000 / tasksPerSecond);
-    if (at > durationMs) break;
+    if (!moreTasks(count, at)) break;
     const wait = begun + at - performance.now();
     if (wait > 0) await delay(wait);
     while (callers.size >= MOST_CALLERS) await Promise.race(callers);
-    const caller = callTask(context, random.fork(count)).catch((error: unknown) => {
+    const caller = call(random.fork(count)).catch((error: unknown) => {
       // Cut off by the end of the run: what the task is then tells the rest.
       if (!context.over.aborted) context.ledger.odd.push({ taskId: "", what: `a caller broke off: ${String(error)}` });
     });
@@ -135,7 +179,6 @@ async function beginTasks(
     told = at;
     say(`${count} tasks begun, ${callers.size} callers at work`);
   }
-  await delay(Math.max(0, begun + durationMs - performance.now()));
 }
 
 /** Waits for all, whatever becomes of them, but not for long. */
