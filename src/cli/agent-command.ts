@@ -4,6 +4,7 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { A2AClient, A2AError, type ClientBinding, type ClientOptionsInput } from "../client/index.ts";
 import type { ExitCode } from "./exit-codes.ts";
 import { reportFailure, UsageError } from "./failures.ts";
+import { commandLine } from "./command-line.ts";
 import { shellWord } from "./shell-word.ts";
 
 const DEFAULT_AGENT = "http://127.0.0.1:8080";
@@ -66,7 +67,7 @@ export function calling<F>(command: Command, act: (call: AgentCall<F>) => Promis
       args: command.args,
       signal,
       connect: async (options = {}) => clients.use(await connect(flags, options, signal)),
-      again: (...words) => ["throughline", ...words.map(shellWord), ...givenFlags(command)].join(" "),
+      again: (...words) => [commandLine(), ...words.map(shellWord), ...givenFlags(command)].join(" "),
     };
     try {
       process.exitCode = await act(call);
@@ -118,8 +119,15 @@ async function connect(flags: AgentFlags, options: ClientOptionsInput, signal: A
     return await A2AClient.connect(flags.agent, { ...given, signal });
   } catch (error) {
     if (!(error instanceof A2AError)) throw error;
-    throw new A2AError(error.cause, `${error.message}; --agent or THROUGHLINE_AGENT says where the agent is`);
+    const start = isRefused(error) ? `nothing listens there: \`${commandLine()} serve AGENT\` serves an agent, ` : "";
+    throw new A2AError(error.cause, `${error.message}; ${start}--agent or THROUGHLINE_AGENT says where the agent is`);
   }
+}
+
+/** Whether nobody takes connections at the address. */
+function isRefused(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return ("code" in error && error.code === "ECONNREFUSED") || isRefused(error.cause);
 }
 
 function pem(flag: string, file: string | undefined): string | undefined {

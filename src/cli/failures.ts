@@ -1,6 +1,7 @@
 /** What went wrong, in one line: the reason, the bad fields, what to try. */
 import type { JsonObject } from "@bufbuild/protobuf";
 import { A2AError } from "../client/index.ts";
+import { commandLine } from "./command-line.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { isBrokenPipe, say, writeJsonLine } from "./output.ts";
 
@@ -15,16 +16,16 @@ export function isTimeout(error: unknown): boolean {
 }
 
 /** What to try, by reason. */
-const ADVICE: Readonly<Record<string, string>> = {
-  TASK_NOT_FOUND: "`throughline list` shows your tasks",
-  TASK_NOT_CANCELABLE: "it has ended: `throughline get` shows how",
-  UNAVAILABLE: "is it up, and is this the right one? --agent or THROUGHLINE_AGENT says where it is",
-  UNAUTHENTICATED: "give a token: --token or THROUGHLINE_TOKEN",
-  PERMISSION_DENIED: "another token may be allowed to: --token or THROUGHLINE_TOKEN",
-  PUSH_NOTIFICATION_NOT_SUPPORTED: "`throughline follow` waits for a task",
-  CONTENT_TYPE_NOT_SUPPORTED: "`throughline card` shows what the agent takes",
-  UNSUPPORTED_OPERATION: "`throughline card` shows what the agent can",
-  EXTENDED_AGENT_CARD_NOT_CONFIGURED: "leave out --extended",
+const ADVICE: Readonly<Record<string, (self: string) => string>> = {
+  TASK_NOT_FOUND: (self) => `\`${self} list\` shows your tasks`,
+  TASK_NOT_CANCELABLE: (self) => `it has ended: \`${self} get\` shows how`,
+  UNAVAILABLE: () => "is it up, and is this the right one? --agent or THROUGHLINE_AGENT says where it is",
+  UNAUTHENTICATED: () => "give a token: --token or THROUGHLINE_TOKEN",
+  PERMISSION_DENIED: () => "another token may be allowed to: --token or THROUGHLINE_TOKEN",
+  PUSH_NOTIFICATION_NOT_SUPPORTED: (self) => `\`${self} follow\` waits for a task`,
+  CONTENT_TYPE_NOT_SUPPORTED: (self) => `\`${self} card\` shows what the agent takes`,
+  UNSUPPORTED_OPERATION: (self) => `\`${self} card\` shows what the agent can`,
+  EXTENDED_AGENT_CARD_NOT_CONFIGURED: () => "leave out --extended",
 };
 
 /** Says what was thrown, with `--json` on stdout as well; answers the exit code. */
@@ -44,7 +45,7 @@ export function failureText(error: unknown): string {
   const named = reason === "UNKNOWN" ? error.message : `${reason}: ${error.message}`;
   const told = violations.filter(({ field, description }) => !(error.message.includes(field) && error.message.includes(description)));
   const fields = told.map(({ field, description }) => `${field}: ${description}`).join("; ");
-  const advice = retryAfterMs === undefined ? ADVICE[reason] : `try again in ${Math.ceil(retryAfterMs / 1000)} s`;
+  const advice = retryAfterMs === undefined ? ADVICE[reason]?.(commandLine()) : `try again in ${Math.ceil(retryAfterMs / 1000)} s`;
   return `${named}${fields && ` (${fields})`}${advice === undefined ? "" : `; ${advice}`}`;
 }
 

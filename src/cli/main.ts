@@ -4,6 +4,7 @@ import { Command, CommanderError } from "commander";
 import { acceptCommand } from "./accept.ts";
 import { cancelCommand } from "./cancel.ts";
 import { cardCommand } from "./card.ts";
+import { commandLine } from "./command-line.ts";
 import { completionCommand } from "./completion.ts";
 import { EXIT, exitHelp } from "./exit-codes.ts";
 import { followCommand } from "./follow.ts";
@@ -46,7 +47,7 @@ program
   .addCommand(recordsCommand())
   .addCommand(completionCommand(program))
   .addHelpText("after", `${EXAMPLES}\n${exitHelp()}`);
-endAsDocumented(program, "throughline");
+endAsDocumented(program, commandLine());
 
 // What cannot be written any more is told to who writes it; on stderr to nobody.
 process.stdout.on("error", () => undefined);

@@ -1,6 +1,6 @@
 /** Options from a file, the environment and flags; the later wins, and every error names where the value came from. */
 import { readFile } from "node:fs/promises";
-import { describedOptions, OptionsError, resolveOptions, schemaAt, type ServerOptions } from "../server/options.ts";
+import { choicesOf, describedOptions, OptionsError, resolveOptions, schemaAt, type ServerOptions } from "../server/options.ts";
 
 /** One option as the command line knows it. */
 export interface KnownOption {
@@ -9,16 +9,28 @@ export interface KnownOption {
   readonly flag: string;
   readonly variable: string;
   readonly description: string;
+  /** All values that it takes, where those are few. */
+  readonly choices: readonly string[] | undefined;
+  /** Its default in a few words; undefined where there is none, or the description says it. */
+  readonly fallback: string | undefined;
 }
 
 /** Every option of the schema, nested ones by their own flag. */
 export function knownOptions(): readonly KnownOption[] {
-  return describedOptions().map(({ path, description }) => known(path, description));
-}
-
-function known(path: readonly string[], description: string): KnownOption {
-  const words = path.join("-").replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-  return { path, description, flag: words, variable: `THROUGHLINE_${words.replaceAll("-", "_").toUpperCase()}` };
+  const defaults: Record<string, unknown> = resolveOptions({});
+  return describedOptions().map(({ path, description }) => {
+    const words = path.join("-").replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    const [key = "", inner] = path;
+    const value = inner === undefined ? defaults[key] : (defaults[key] as Record<string, unknown>)[inner];
+    return {
+      path,
+      description,
+      flag: words,
+      variable: `THROUGHLINE_${words.replaceAll("-", "_").toUpperCase()}`,
+      choices: choicesOf(schemaAt(path)),
+      fallback: ["string", "number", "boolean"].includes(typeof value) && value !== "" ? String(value) : undefined,
+    };
+  });
 }
 
 /** Reads and completes the options: the file's, over them the environment's, over those the flags'. Throws OptionsError. */

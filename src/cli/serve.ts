@@ -1,5 +1,6 @@
 /** `throughline serve <agent module>`: serves an agent until it is told to stop. */
 import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { JsonObject } from "@bufbuild/protobuf";
@@ -9,8 +10,20 @@ import type { Agent } from "../core/agent.ts";
 import type { Log } from "../core/telemetry.ts";
 import { OptionsError } from "../server/options.ts";
 import type { RunningServer } from "../server/serve.ts";
-import { knownOptions, readOptions } from "./read-options.ts";
+import { type KnownOption, knownOptions, readOptions } from "./read-options.ts";
+import { commandLine } from "./command-line.ts";
 import { quoted } from "./shell-word.ts";
+
+const HELP = `
+What has a name in brackets is also a variable of the environment, and a key in the file of --config; a flag wins over a variable, a
+variable over the file. Lists are separated by commas, objects are JSON.
+
+Examples:
+  throughline serve agent.ts
+  throughline serve agent.ts --host 0.0.0.0 --public-http-url https://agent.example --public-grpc-url agent.example:443
+  throughline serve agent.ts --tokens '{"s3cret":"alice"}'             callers need one of these tokens
+  throughline serve agent.ts --redis-url redis://127.0.0.1:6379        tasks live there; start as many replicas as you like
+  throughline serve agent.ts --config options.json --log warn`;
 
 /** The command. */
 export function serveCommand(): Command {
@@ -18,8 +31,9 @@ export function serveCommand(): Command {
     .description("Serve an agent: a module whose default export is the agent.")
     .argument("<agent>", "path of the agent's module")
     .option("--config <file>", "options as a JSON file")
-    .addOption(new Option("--log <level>", "log level").choices(["debug", "info", "warn", "error", "silent"]).default("info"));
-  for (const { flag, variable, description } of knownOptions()) command.option(`--${flag} <value>`, `${description} [${variable}]`);
+    .addOption(new Option("--log <level>", "log level").choices(["debug", "info", "warn", "error", "silent"]).default("info"))
+    .addHelpText("after", HELP);
+  for (const known of knownOptions()) command.addOption(optionOf(known));
   return command.action(async (path: string, flags: Record<string, string>) => {
     try {
       await run(path, flags);
@@ -29,6 +43,13 @@ export function serveCommand(): Command {
       process.exitCode = 2;
     }
   });
+}
+
+function optionOf({ path, flag, variable, description, choices, fallback }: KnownOption): Option {
+  const told = fallback === undefined ? variable : `${variable}, default ${fallback}`;
+  const option = new Option(`--${flag} <value>`, `${description} [${told}]`);
+  if (path.length > 1) option.helpGroup(`${path[0]}:`);
+  return choices === undefined ? option : option.choices(choices);
 }
 
 async function run(path: string, flags: Record<string, string>): Promise<void> {
@@ -59,6 +80,7 @@ function camel(flag: string): string {
 }
 
 async function loadAgent(path: string): Promise<Agent> {
+  if (!existsSync(path)) throw new OptionsError(`<agent>: there is no file ${path}`);
   let module: { default?: Partial<Agent> };
   try {
     module = (await import(pathToFileURL(resolve(path)).href)) as typeof module;
@@ -107,6 +129,7 @@ function welcome(agent: Agent, server: RunningServer): string {
   const message = (): JsonObject => ({ messageId: randomUUID(), role: "ROLE_USER", parts: [{ text }] });
   const rpc = { jsonrpc: "2.0", id: 1, method: "SendStreamingMessage", params: { message: message() } };
   const token = tokens === undefined ? "" : ` -H ${quoted("Authorization: Bearer <token>")}`;
+  const self = `${commandLine()} send --agent ${base}${tokens === undefined ? "" : ` --token ${quoted("<token>")}`}`;
   const curl = `curl -N -H 'A2A-Version: 1.0' -H 'Content-Type: application/json'${token}`;
   return `${agent.card.name ?? "agent"} is served
 
@@ -119,7 +142,7 @@ function welcome(agent: Agent, server: RunningServer): string {
 
 Try it, one line per binding:
 
-  npm run -s grpc -- ${host}:${grpc} send ${quoted(text)}
+  ${self} --binding grpc ${quoted(text)}
   ${curl} ${base}${restPrefix}/message:stream -d ${quoted(JSON.stringify({ message: message() }))}
   ${curl} ${base}/jsonrpc -d ${quoted(JSON.stringify(rpc))}
 

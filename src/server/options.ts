@@ -63,9 +63,9 @@ export const optionsSchema = z.strictObject({
   reflection: z.boolean().default(true).describe("Whether gRPC clients without the schema may ask for it."),
   replica: z.string().min(1).default(`${hostname()}-${process.pid}`).describe("Name of this replica; unique among all."),
   tokens: z
-    .record(z.string().min(1), z.string().min(1))
+    .record(z.string().min(1), z.string().min(1), 'is an object of tokens and who they stand for, such as {"s3cret":"alice"}')
     .optional()
-    .describe("Bearer tokens and their principals. Default: everybody is let in."),
+    .describe('Bearer tokens and who they stand for, such as {"s3cret":"alice"}. Default: everybody is let in.'),
   tenants: z
     .union([
       z.literal("any"),
@@ -77,7 +77,7 @@ export const optionsSchema = z.strictObject({
       ),
     ])
     .optional()
-    .describe("Tenants that calls may name. Default: none."),
+    .describe("Tenants that calls may name: any, or a list. Default: none."),
   assumeVersion: z.literal("1.0").optional().describe("Version of calls that name none. Default: none, they are refused."),
   errorCodes: z.enum(["1.0.1", "1.0.0"]).default("1.0.1").describe("Whose error codes are used, where A2A 1.0.0 and 1.0.1 differ."),
   dedupe: z
@@ -122,6 +122,7 @@ export const optionsSchema = z.strictObject({
   interruptedRetentionMs: ms.default(30 * DAY_MS).describe("Interrupted tasks that nobody goes on with end CANCELED after this long."),
   windowEntries: positive.default(1000).describe("Entries of a task that readers can resume in."),
   windowBytes: positive.default(MiB).describe("Bytes of entries that readers can resume in; the smaller of both counts."),
+  webhookLagBytes: positive.default(16 * MiB).describe("Bytes of a log that are kept for a webhook that lags behind."),
   leaseMs: positive.default(15_000).describe("How long a lease lasts without renewal."),
   renewMs: interval.default(5000).describe("Time between two renewals."),
   sweepMs: interval.default(500).describe("Time between two looks for expired leases and for tasks that wait."),
@@ -157,6 +158,19 @@ export function describedOptions(): readonly { readonly path: readonly string[];
 export function schemaAt([key, member]: readonly string[]): z.ZodType | undefined {
   const schema: z.ZodType | undefined = optionsSchema.shape[key as keyof typeof optionsSchema.shape];
   return member === undefined ? schema : membersOf(schema)?.[member];
+}
+
+/** All values of an option that has few: of an enum, `true` and `false`; undefined for others. */
+export function choicesOf(schema: z.ZodType | undefined): readonly string[] | undefined {
+  if (schema === undefined) return undefined;
+  const { type, innerType, entries, values } = schema.def as {
+    type: string;
+    innerType?: z.ZodType;
+    entries?: Readonly<Record<string, string>>;
+    values?: readonly string[];
+  };
+  if (type === "boolean") return ["true", "false"];
+  return (entries && Object.values(entries)) ?? values ?? choicesOf(innerType);
 }
 
 /** The members of an option that is an object of its own. */

@@ -52,7 +52,8 @@ suite("one call", { concurrency: 2, timeout: 240_000 }, () => {
       page.stdout,
       new RegExp(`^TASK +STATE +SINCE +CONTEXT\n${third} {2}completed .* listed\n${second} {2}failed .* listed\n$`),
     );
-    const [, more = ""] = /^2 of 3; more: throughline (list --context listed --limit 2 --page-token \S+)\n$/.exec(page.stderr) ?? [];
+    const [, more = ""] =
+      /^2 of 3; more: node src\/cli\/main\.ts (list --context listed --limit 2 --page-token \S+)\n$/.exec(page.stderr) ?? [];
     const rest = await bed.run(more.split(" "));
     assert.ok(rest.stdout.includes(`\n${first} `) && !rest.stdout.includes(second) && rest.stderr === "", rest.stdout);
     const failed = JSON.parse((await bed.run(["list", "--context", "listed", "--state", "failed", "--json"])).stdout) as Json;
@@ -68,7 +69,7 @@ suite("one call", { concurrency: 2, timeout: 240_000 }, () => {
     assert.equal((JSON.parse((await bed.run(["cancel", "--json", id])).stdout) as Json)["status"].state, "TASK_STATE_CANCELED");
     const done = await bed.run(["cancel", taskIdOf(await bed.run(["send", "complete"]))]);
     assert.equal(done.code, 5);
-    assert.match(done.stderr, /^throughline: TASK_NOT_CANCELABLE: .*; it has ended: `throughline get` shows how\n$/);
+    assert.match(done.stderr, /^throughline: TASK_NOT_CANCELABLE: .*; it has ended: `node src\/cli\/main\.ts get` shows how\n$/);
   });
 
   test("push registers, shows, lists and removes webhooks, and shows no secret to people", async () => {
@@ -90,7 +91,7 @@ suite("one call", { concurrency: 2, timeout: 240_000 }, () => {
 
   test("what is wrong with the command line is told in a line and with 2", async () => {
     const wrong: readonly (readonly [args: string[], expected: RegExp])[] = [
-      [["get"], /^error: missing required argument 'task'\n\(throughline get --help shows how\)\n$/],
+      [["get"], /^error: missing required argument 'task'\n\(node src\/cli\/main\.ts get --help shows how\)\n$/],
       [["send", "--wait", "long", "x"], /^error: option '--wait <way>' argument 'long' is invalid\. Allowed choices are auto, /],
       [["list", "--limit", "0"], /^error: option '--limit <count>' argument '0' is invalid\. It must be a whole number above 0\.\n/],
       [["get", "x", "--header", "none"], /argument 'none' is invalid\. It must be 'Name: value'\.\n/],
@@ -112,7 +113,7 @@ suite("one call", { concurrency: 2, timeout: 240_000 }, () => {
     assert.equal(away.code, 5);
     assert.match(
       away.stderr,
-      /^throughline: cannot fetch the agent card at http:\/\/127\.0\.0\.1:1\/.*; --agent or THROUGHLINE_AGENT says where .*\n$/,
+      /^throughline: cannot fetch the agent card at http:\/\/127\.0\.0\.1:1\/.*; nothing listens there: `node src\/cli\/main\.ts serve AGENT` serves an agent, --agent or THROUGHLINE_AGENT says where .*\n$/,
     );
     await using behind = await bed.behindProxy("GRPC");
     behind.proxy.halfOpen();

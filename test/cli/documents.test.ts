@@ -1,12 +1,32 @@
 /** What the documents say of the command line, against what it does. */
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { suite, test } from "node:test";
 import { EXIT_CODES } from "../../src/cli/exit-codes.ts";
-import { QUICK, startServer } from "../e2e/server-process.ts";
+import { QUICK, ROOT, startServer } from "../e2e/server-process.ts";
 import { blocksOf, chapterOf, document, sectionOf, shapeOf } from "../readme/markdown.ts";
 import { session } from "../readme/session.ts";
 
 const page = document("docs/clients.md");
+
+/** The program by its name in a folder of the PATH; disposing removes it. */
+class Installed implements Disposable {
+  readonly #folder = mkdtempSync(join(tmpdir(), "throughline-bin-"));
+  /** Lines that let a shell find it. */
+  readonly prelude: string;
+
+  constructor() {
+    const link = join(this.#folder, "throughline");
+    symlinkSync(join(ROOT, "src/cli/main.ts"), link);
+    this.prelude = `PATH="$PATH:${this.#folder}"\nthroughline() { node '${link}' "$@"; }\n`;
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.#folder, { recursive: true });
+  }
+}
 
 suite("docs/clients.md", { timeout: 120_000 }, () => {
   test("has the exit codes as they are", () => {
@@ -17,7 +37,9 @@ suite("docs/clients.md", { timeout: 120_000 }, () => {
   test("shows what the commands print", async () => {
     await using server = await startServer(["examples/list-worker/agent.ts"], QUICK);
     const blocks = blocksOf(chapterOf(page, "The command line"));
-    const prelude = `exec 2>&1\nexport THROUGHLINE_AGENT=http://127.0.0.1:${server.ports.http}\nthroughline() { node src/cli/main.ts "$@"; }\n`;
+    // As if it were installed.
+    using installed = new Installed();
+    const prelude = `exec 2>&1\nexport THROUGHLINE_AGENT=http://127.0.0.1:${server.ports.http}\n${installed.prelude}`;
     const scripts = blocks.filter(({ language }) => language === "sh").map(({ text }) => text);
     const shown = blocks.filter(({ language }) => language === "text").map(({ text }) => text);
     assert.ok(scripts.length > 0 && scripts.length === shown.length);

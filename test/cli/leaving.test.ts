@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import type { ClientBinding } from "../../src/client/client-options.ts";
-import type { CliProcess } from "../e2e/server-process.ts";
+import { type CliProcess, COMMAND } from "../e2e/server-process.ts";
 import { cliBed, jsonLines, taskIdOf } from "./cli-bed.ts";
 
 /** A second Ctrl-C is in time, however busy the machine is. */
@@ -28,7 +28,7 @@ suite("a task that is waited for", { concurrency: 2, timeout: 240_000 }, () => {
     await process.until(({ stderr }) => stderr.includes("leaving in 2 s, the task goes on; Ctrl-C again cancels it\n"));
     assert.deepEqual(await process.exited, { code: 4, signal: null });
     const id = taskIdOf(process);
-    const back = `come back: throughline follow ${id} --binding grpc --header 'x-key: <value>' --token '<token>'\n`;
+    const back = `come back: ${COMMAND} follow ${id} --binding grpc --header 'x-key: <value>' --token '<token>'\n`;
     assert.ok(process.stderr.endsWith(back), process.stderr);
     open();
     assert.equal((await bed.run(["follow", id])).code, 0);
@@ -91,7 +91,7 @@ suite("a task that is waited for", { concurrency: 2, timeout: 240_000 }, () => {
     assert.deepEqual(await process.exited, { code: 4, signal: null });
     const last = jsonLines(process.stdout).at(-1) as { task: { id: string; status: { state: string } } };
     assert.equal(last.task.status.state, "TASK_STATE_WORKING");
-    assert.ok(process.stderr.endsWith(`the time that --timeout gives is over\ncome back: throughline follow ${last.task.id}\n`));
+    assert.ok(process.stderr.endsWith(`the time that --timeout gives is over\ncome back: ${COMMAND} follow ${last.task.id}\n`));
     open();
   });
 
@@ -102,7 +102,7 @@ suite("a task that is waited for", { concurrency: 2, timeout: 240_000 }, () => {
     process.child.stdout?.destroy();
     gate.open(3);
     assert.deepEqual(await process.exited, { code: 4, signal: null });
-    assert.match(process.stderr, /come back: throughline follow /);
+    assert.match(process.stderr, new RegExp(`come back: ${COMMAND} follow `));
   });
 
   for (const [flag, binding] of [

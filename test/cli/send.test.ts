@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, suite, test } from "node:test";
 import { ScenarioAgent } from "../bindings/scenario-agent.ts";
 import { cliBed, jsonLines, taskIdOf } from "./cli-bed.ts";
-import type { Ran } from "../e2e/server-process.ts";
+import { COMMAND, type Ran } from "../e2e/server-process.ts";
 
 type Json = Record<string, any>;
 
@@ -54,7 +54,7 @@ suite("send", { concurrency: 2, timeout: 240_000 }, () => {
     const asked = await bed.run(["send", "input", "--binding", "rest"]);
     const id = taskIdOf(asked);
     assert.equal(asked.code, 3);
-    assert.ok(asked.stderr.endsWith(`\ninput required: which one?\nanswer: throughline send --task ${id} ANSWER --binding rest\n`));
+    assert.ok(asked.stderr.endsWith(`\ninput required: which one?\nanswer: ${COMMAND} send --task ${id} ANSWER --binding rest\n`));
     const answered = await bed.run(["send", "--task", id, "complete"]);
     assert.deepEqual([answered.code, answered.stdout, taskIdOf(answered)], [0, "forty-two", id]);
     const auth = await bed.run(["send", "auth"]);
@@ -65,7 +65,7 @@ suite("send", { concurrency: 2, timeout: 240_000 }, () => {
   test("ends with 5 where the agent refuses, in one line that has the reason and what to try", async () => {
     const { code, stdout, stderr } = await bed.run(["send", "--task", "nope", "hello"]);
     assert.deepEqual([code, stdout], [5, ""]);
-    assert.match(stderr, /^throughline: TASK_NOT_FOUND: [^\n]*; `throughline list` shows your tasks\n$/);
+    assert.match(stderr, new RegExp(`^throughline: TASK_NOT_FOUND: [^\n]*; \`${COMMAND} list\` shows your tasks\n$`));
   });
 
   test("gives machines a line per event and a last one with the task, whatever the binding", async () => {
@@ -98,7 +98,7 @@ suite("send", { concurrency: 2, timeout: 240_000 }, () => {
     const { code, stdout, stderr } = await bed.run(["send", "--detach", "--context", "reports", `slow ${gate.name}`]);
     assert.equal(code, 0);
     const [, id = ""] = /^task {5}([0-9a-f-]{36})\ncontext {2}reports\nstate {4}(submitted|working)\n$/.exec(stdout) ?? [];
-    assert.equal(stderr, `come back: throughline follow ${id}\n`);
+    assert.equal(stderr, `come back: ${COMMAND} follow ${id}\n`);
     gate.open();
     const followed = await bed.run(["follow", id]);
     assert.equal(followed.code, 0);

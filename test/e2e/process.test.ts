@@ -10,6 +10,7 @@ import { GrpcCaller } from "../bindings/callers/grpc.ts";
 import { HttpClient } from "../bindings/callers/http.ts";
 import { JsonRpcCaller } from "../bindings/callers/json-rpc.ts";
 import { RestCaller } from "../bindings/callers/rest.ts";
+import { session } from "../readme/session.ts";
 import { CliProcess, cli, QUICK, ROOT, runCli, type ServerProcess, startServer } from "./server-process.ts";
 
 const WAITING = "test/e2e/agents/waiting.ts";
@@ -22,9 +23,10 @@ suite("throughline serve", { concurrency: 4, timeout: 120_000 }, () => {
     assert.match(stdout, new RegExp(`^waiting is served\n\n  gRPC        127\\.0\\.0\\.1:${grpc}\n`));
     assert.ok(stdout.includes(`  HTTP+JSON   http://127.0.0.1:${http}/api/v1\n`));
     assert.ok(stdout.includes(`  operations  http://127.0.0.1:${ops}/readyz\n`));
-    const lines = stdout.split("\n").filter((line) => /^ {2}(npm|curl) /.test(line));
+    const lines = stdout.split("\n").filter((line) => /^ {2}(node|curl) /.test(line));
     assert.equal(lines.length, 3);
-    assert.match(lines[0] ?? "", /send 'that'\\''s it'$/);
+    const [started = ""] = await session([`${lines[0]} --detach`]);
+    assert.match(started, /^task {5}[0-9a-f-]{36}\n/);
     const bodies = lines.slice(1).map((line) => / -d '(.*)'$/.exec(line)?.[1]?.replaceAll("'\\''", "'") ?? "");
     const [rest, rpc] = bodies.map((body) => JSON.parse(body) as JsonObject);
     const client = new HttpClient(http);
@@ -63,7 +65,7 @@ suite("throughline serve", { concurrency: 4, timeout: 120_000 }, () => {
       [[WAITING], { THROUGHLINE_DRAIN_MS: "-1" }, /^throughline: THROUGHLINE_DRAIN_MS \(drainMs: .*\)\n$/],
       [[WAITING, "--config", "/no/such/file"], {}, /^throughline: --config: cannot read \/no\/such\/file\n$/],
       [[WAITING, "--host", "203.0.113.7"], {}, /^throughline: host: 203\.0\.113\.7 is no address of this machine \(set it with --host or/],
-      [["no/such/agent.ts"], {}, /^throughline: <agent>: cannot load no\/such\/agent\.ts: .*\n$/],
+      [["no/such/agent.ts"], {}, /^throughline: <agent>: there is no file no\/such\/agent\.ts\n$/],
       [["test/e2e/agents/broken.ts"], {}, /^throughline: <agent>: cannot load test\/e2e\/agents\/broken\.ts: out of ink\n$/],
       [["test/e2e/agents/no-agent.ts"], {}, /^throughline: <agent>: the default export of .* is no agent: it needs card and run\n$/],
     ];
@@ -86,7 +88,7 @@ suite("throughline serve", { concurrency: 4, timeout: 120_000 }, () => {
     for (const { code } of [unknown, missing, command]) assert.equal(code, 2);
     const { stdout } = await runCli(["serve", "--help"]);
     assert.match(stdout, /--http-port <value>/);
-    assert.match(stdout, /\[THROUGHLINE_HTTP_PORT\]/);
+    assert.match(stdout, /\[THROUGHLINE_HTTP_PORT, default\s+8080\]/);
   });
 
   for (const option of ["grpc-port", "http-port", "ops-port"]) {

@@ -15,6 +15,11 @@ export const QUICK: Readonly<Record<string, string>> = {
   THROUGHLINE_DRAIN_MS: "0",
 };
 
+const MAIN = "src/cli/main.ts";
+
+/** What the command line calls itself in lines to copy when it is run as here. */
+export const COMMAND: string = `node ${MAIN}`;
+
 /** How a process ended. */
 export interface Exit {
   readonly code: number | null;
@@ -32,7 +37,7 @@ export class CliProcess implements AsyncDisposable {
   /** `input`: what it reads. Default: nothing. */
   constructor(args: readonly string[], env: Readonly<Record<string, string | undefined>>, input?: string | Uint8Array) {
     // What steers this test's own process would steer the other one too.
-    const kept = Object.entries(process.env).filter(([name]) => !/^(NODE_TEST|NODE_OPTIONS|NODE_V8|THROUGHLINE_)/.test(name));
+    const kept = Object.entries(process.env).filter(([name]) => !/^(NODE_TEST|NODE_OPTIONS|NODE_V8|THROUGHLINE_|npm_)/.test(name));
     this.child = spawn(process.execPath, args, {
       cwd: ROOT,
       env: { ...Object.fromEntries(kept), ...env },
@@ -98,7 +103,7 @@ export function cli(
   env: Readonly<Record<string, string | undefined>> = QUICK,
   input?: string | Uint8Array,
 ): CliProcess {
-  return new CliProcess(["src/cli/main.ts", ...args], env, input);
+  return new CliProcess([MAIN, ...args], env, input);
 }
 
 /** Starts `throughline serve …` and waits until it says where it listens. */
