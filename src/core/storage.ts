@@ -5,6 +5,7 @@
  * first attempt. A store never decodes bytes; what it must know of an entry, its writer says in the {@link Head}.
  */
 import type { TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import type { Deliveries } from "./deliveries.ts";
 import type { Entry, NewEntry, Position } from "./log-entry.ts";
 import type { PushConfigRequest, PushConfigs } from "./push-configs.ts";
 import type { Scope } from "./scope.ts";
@@ -205,8 +206,15 @@ export interface ListPage {
   readonly more: boolean;
 }
 
-/** A hint that something happened. Lossy: renewals and sweeps are the truth. `back`: the store was away, and can be asked again. */
-export type Hint = { readonly is: "command"; readonly taskId: string } | { readonly is: "ready" } | { readonly is: "back" };
+/**
+ * A hint that something happened. Lossy: renewals and sweeps are the truth. `back`: the store was away, and can be asked again.
+ * `deliveries`: a step of this replica has made something due for a webhook.
+ */
+export type Hint =
+  | { readonly is: "command"; readonly taskId: string }
+  | { readonly is: "ready" }
+  | { readonly is: "deliveries" }
+  | { readonly is: "back" };
 
 /** A replica that listens, until it is disposed. */
 export interface Listening extends Disposable {
@@ -231,7 +239,7 @@ export interface Swept {
 }
 
 /** The store of logs, leases and indexes. Rejects with RefusedError, or TaskError where the store is away or full. */
-export interface Storage extends PushConfigs {
+export interface Storage extends PushConfigs, Deliveries {
   /** Whether other replicas see it: without them, what a drain leaves waiting would be lost. */
   readonly shared: boolean;
   /** A fresh UUIDv7, carrying what the store needs to find the task again; the same `repeatKey` leads to the same shard. */

@@ -1,4 +1,5 @@
 /** A store in front of another one: what a subclass does not change goes through as it is. */
+import type { Delivery, DeliveryClaim, DeliveryReport, LetGo, ReportReply } from "../core/deliveries.ts";
 import type { Entry, Position } from "../core/log-entry.ts";
 import type { PushConfigRequest, StoredPushConfig } from "../core/push-configs.ts";
 import type { Scope } from "../core/scope.ts";
@@ -109,6 +110,26 @@ export class RelayedStorage implements Storage {
 
   deletePushConfig(taskId: string, id: string): Promise<void> {
     return this.#inner.deletePushConfig(taskId, id);
+  }
+
+  claimDeliveries(token: string, limit: number): Promise<readonly DeliveryClaim[]> {
+    return this.#inner.claimDeliveries(token, limit);
+  }
+
+  deliveriesOf(taskId: string): Promise<readonly Delivery[]> {
+    return this.#inner.deliveriesOf(taskId);
+  }
+
+  holdDeliveries(claims: readonly DeliveryClaim[]): Promise<readonly (boolean | undefined)[]> {
+    return this.#inner.holdDeliveries(claims);
+  }
+
+  reportDelivery(claim: DeliveryClaim, report: DeliveryReport): Promise<ReportReply> {
+    return this.#inner.reportDelivery(claim, report);
+  }
+
+  letGo(claim: DeliveryClaim, how: LetGo): Promise<boolean> {
+    return this.#inner.letGo(claim, how);
   }
 
   list(scope: Scope, filter: ListFilter, after: ListCursor | undefined, limit: number): Promise<ListPage> {

@@ -191,6 +191,7 @@ export class Worker {
 
   #hear(hint: Hint): void {
     if (hint.is === "ready") return this.wake();
+    if (hint.is === "deliveries") return undefined;
     // The store was away: renew before anybody may think that this replica is gone.
     if (hint.is === "back") return void this.#guard("renew", () => this.#renew()).then(() => this.wake());
     const task = this.#tasks.get(hint.taskId);

@@ -121,6 +121,11 @@ export class Leases {
     };
   }
 
+  /** Tells every replica. */
+  tellAll(hint: Hint): void {
+    for (const replica of this.#listeners.keys()) this.#hint(replica, hint);
+  }
+
   #hint(replica: string, hint: Hint): void {
     const ears = this.#listeners.get(replica);
     for (const hear of ears ?? []) queueMicrotask(() => ears?.has(hear) === true && hear(hint));

@@ -1,8 +1,9 @@
 /** The store in one process: the embedded default. Every operation is one synchronous step, so it is atomic. */
 import { RefusedError, TaskError, taskNotFound } from "../../core/errors.ts";
-import type { Entry, Position } from "../../core/log-entry.ts";
+import { type Entry, type Position, START } from "../../core/log-entry.ts";
 import type { PushConfigRequest, StoredPushConfig } from "../../core/push-configs.ts";
 import { type Scope, scopeKey } from "../../core/scope.ts";
+import type { Delivery, DeliveryClaim, DeliveryReport, LetGo, ReportReply } from "../../core/deliveries.ts";
 import type {
   Batch,
   CommandReply,
@@ -30,6 +31,7 @@ import type {
   TaskMeta,
 } from "../../core/storage.ts";
 import { uuidv7 } from "../../core/uuid.ts";
+import { MemoryDeliveries } from "./deliveries.ts";
 import { Leases } from "./leases.ts";
 import { Repeats } from "./repeats.ts";
 import { Retention } from "./retention.ts";
@@ -51,9 +53,13 @@ export interface MemoryStorageOptions {
   readonly windowEntries: number;
   /** Bytes of entries that stay readable. Default 1 MiB; the smaller of both counts. */
   readonly windowBytes: number;
+  /** Bytes of a log that are kept for a webhook that lags behind. Default 16 MiB. */
+  readonly webhookLagBytes?: number;
   /** The store's clock, in milliseconds since 1970. Default Date.now. */
   readonly now?: () => number;
 }
+
+const LAG_BYTES = 16 * 1024 * 1024;
 
 /** Keeps every log in this process. */
 export class MemoryStorage implements Storage {
@@ -65,6 +71,7 @@ export class MemoryStorage implements Storage {
   readonly #repeats: Repeats;
   readonly #leases: Leases;
   readonly #retention: Retention;
+  readonly #deliveries: MemoryDeliveries;
 
   constructor(options: MemoryStorageOptions) {
     this.#options = options;
@@ -72,6 +79,8 @@ export class MemoryStorage implements Storage {
     this.#repeats = new Repeats(this.#now);
     this.#leases = new Leases(options.leaseMs, this.#now);
     this.#retention = new Retention(options, this.#now);
+    this.#deliveries = new MemoryDeliveries(options.leaseMs, this.#now);
+    this.#deliveries.onDue = () => this.#leases.tellAll({ is: "deliveries" });
   }
 
   newId(_repeatKey: string): string {
@@ -98,6 +107,7 @@ export class MemoryStorage implements Storage {
     if (request.push !== undefined) task.setPushConfig(request.push);
     const entries = this.#write(task, () => task.push(request.entries, this.#now()), request.head);
     task.created = placeOf(entries);
+    if (request.push !== undefined) this.#deliveries.attach(task, request.push.id, START);
     this.#tasks.set(task.id, task);
     if (request.repeat !== undefined) this.#repeats.add(request.repeat, task, task.position.offset);
     if (lease === undefined && !task.terminal) this.#leases.wait(task);
@@ -142,6 +152,7 @@ export class MemoryStorage implements Storage {
       task.rest();
     }
     const lease = ours && request.lease !== undefined ? this.#leases.grant(task, request.lease) : undefined;
+    const before = task.position;
     const entries = request.what === "message" ? [ready?.entry, request.entry] : [request.entry, ready?.entry];
     const written = this.#write(
       task,
@@ -152,7 +163,7 @@ export class MemoryStorage implements Storage {
         ),
       ready?.head,
     );
-    if (request.push !== undefined) this.#keep(task, request.push);
+    if (request.push !== undefined) this.#keep(task, request.push, before);
     const offset = written.at(-1)?.offset ?? 0;
     if (request.what === "cancel") task.cancelRequested = task.lastCommand;
     if (request.repeat !== undefined) this.#repeats.add(request.repeat, task, offset);
@@ -226,14 +237,15 @@ export class MemoryStorage implements Storage {
     if (offset <= (task.checkpoint?.position.offset ?? 0)) return;
     this.#retention.account(task, () => {
       task.checkpoint = checkpoint;
-      task.trim(this.#options.windowEntries, this.#options.windowBytes);
+      const { windowEntries, windowBytes, webhookLagBytes = LAG_BYTES } = this.#options;
+      task.trim(windowEntries, windowBytes, this.#deliveries.needed(task, webhookLagBytes));
     });
   }
 
   async setPushConfig(taskId: string, config: PushConfigRequest): Promise<void> {
     const task = this.#found(taskId);
     task.checkPushConfig(config);
-    this.#keep(task, config);
+    this.#keep(task, config, task.position);
   }
 
   async pushConfig(taskId: string, id: string): Promise<StoredPushConfig | undefined> {
@@ -246,7 +258,30 @@ export class MemoryStorage implements Storage {
 
   async deletePushConfig(taskId: string, id: string): Promise<void> {
     const task = this.#tasks.get(taskId);
-    if (task !== undefined) this.#retention.account(task, () => task.deletePushConfig(id));
+    if (task === undefined) return;
+    this.#retention.account(task, () => task.deletePushConfig(id));
+    this.#deliveries.detach(task, id);
+  }
+
+  async claimDeliveries(token: string, limit: number): Promise<readonly DeliveryClaim[]> {
+    return this.#deliveries.claim(token, limit);
+  }
+
+  async deliveriesOf(taskId: string): Promise<readonly Delivery[]> {
+    const task = this.#tasks.get(taskId);
+    return task === undefined ? [] : this.#deliveries.of(task);
+  }
+
+  async holdDeliveries(claims: readonly DeliveryClaim[]): Promise<readonly boolean[]> {
+    return claims.map(({ taskId, token }) => this.#deliveries.hold(this.#tasks.get(taskId), token));
+  }
+
+  async reportDelivery({ taskId, token }: DeliveryClaim, report: DeliveryReport): Promise<ReportReply> {
+    return this.#deliveries.report(this.#tasks.get(taskId), token, report);
+  }
+
+  async letGo({ taskId, token }: DeliveryClaim, how: LetGo): Promise<boolean> {
+    return this.#deliveries.letGo(this.#tasks.get(taskId), token, how);
   }
 
   async list(scope: Scope, filter: ListFilter, after: ListCursor | undefined, limit: number): Promise<ListPage> {
@@ -291,13 +326,15 @@ export class MemoryStorage implements Storage {
       this.#index.add(task.scopeKey, task.row);
     });
     if (task.terminal) this.#leases.end(task);
+    this.#deliveries.appended(task);
     task.publish();
     this.#retention.makeRoom((other) => this.#remove(other), task);
     return entries;
   }
 
-  #keep(task: TaskRecord, config: StoredPushConfig): void {
+  #keep(task: TaskRecord, config: StoredPushConfig, after: Position): void {
     this.#retention.account(task, () => task.setPushConfig(config));
+    this.#deliveries.attach(task, config.id, after);
   }
 
   #atPosition(task: TaskRecord, { offset, mark }: Position): void {
@@ -315,6 +352,7 @@ export class MemoryStorage implements Storage {
     this.#index.remove(task.scopeKey, task.row);
     this.#repeats.drop(task);
     this.#leases.end(task);
+    this.#deliveries.forget(task);
     task.publish();
   }
 }

@@ -227,9 +227,9 @@ export class TaskRecord {
     return at?.mark === mark ? offset - first + 1 : undefined;
   }
 
-  /** Drops entries that the checkpoint covers and the resume window does not need. */
-  trim(windowEntries: number, windowBytes: number): void {
-    const covered = this.checkpoint?.position.offset ?? 0;
+  /** Drops entries that the checkpoint covers and neither the resume window nor a webhook, from `needed` on, needs. */
+  trim(windowEntries: number, windowBytes: number, needed: number): void {
+    const covered = Math.min(this.checkpoint?.position.offset ?? 0, needed);
     let keep = this.entries.length;
     let bytes = 0;
     while (keep > 0) {

@@ -100,12 +100,12 @@ export class Checkpoints {
 
   #switch(keys: ShardKeys, taskId: string, lease: Lease | undefined, pointer: Pointer, old: string): Promise<Reply> {
     const { options, connections } = this.#context;
-    const names = [keys.task(taskId), keys.log(taskId), ...partKeys(keys, taskId, pointer)];
+    const names = [keys.task(taskId), keys.log(taskId), keys.progress(taskId), ...partKeys(keys, taskId, pointer)];
     names.push(...partKeys(keys, taskId, parsePointer(old)));
     const [offset = "", mark = ""] = pointer.position.split(".");
     const written = `${pointer.position}:${pointer.token}:${pointer.parts}`;
     const args = [lease?.epoch ?? "", lease?.token ?? "", offset, mark, written, pointer.parts, old];
-    args.push(options.windowEntries, options.windowBytes);
+    args.push(options.windowEntries, options.windowBytes, options.webhookLagBytes);
     return connections.write(keys.shard, SCRIPTS.checkpoint, names, args);
   }
 

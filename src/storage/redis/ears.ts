@@ -30,7 +30,7 @@ export class Ears {
     context.connections.onResubscribed = (shard, channel) => this.#resubscribed(shard, channel);
     context.connections.onBack = () => {
       this.onBack();
-      this.#tell({ is: "back" });
+      this.tell({ is: "back" });
     };
   }
 
@@ -88,7 +88,7 @@ export class Ears {
     if (channel.startsWith(events)) return this.#tailer.message(channel.slice(events.length), message);
     if (channel === keys.wake) {
       this.#takes.noteWaiting(shard);
-      return this.#tell({ is: "ready" });
+      return this.tell({ is: "ready" });
     }
     for (const { replica, hear } of this.#ears) {
       if (channel === keys.inbox(replica)) hear({ is: "command", taskId: message.toString() });
@@ -101,12 +101,13 @@ export class Ears {
     const events = keys.events("");
     if (channel.startsWith(events)) return this.#tailer.resubscribed(channel.slice(events.length));
     // A renewal tells of every command that was not heard of.
-    if (channel !== keys.wake) return this.#tell({ is: "back" });
+    if (channel !== keys.wake) return this.tell({ is: "back" });
     this.#takes.noteWaiting(shard);
-    return this.#tell({ is: "ready" });
+    return this.tell({ is: "ready" });
   }
 
-  #tell(hint: Hint): void {
+  /** Tells every ear of this replica. */
+  tell(hint: Hint): void {
     for (const { hear } of this.#ears) hear(hint);
   }
 }

@@ -32,7 +32,7 @@ export class Healer {
     const kind = kindOfState(head.state);
     for (;;) {
       const writer = this.#visibility.epoch(keys.shard);
-      const names = [keys.task(taskId), keys.log(taskId), keys.leases, keys.ready, keys.end];
+      const names = [keys.task(taskId), keys.log(taskId), keys.leases, keys.ready, keys.end, keys.due];
       names.push(...this.#context.indexKeys(keys, facts, head.state));
       const args: Arg[] = [taskId, lease.epoch, lease.token, consumed, cancelRequested, ...headArgs(head, taskId)];
       args.push(facts.state, this.#context.retentionOf(kind), this.#context.publishEvents, keys.events(taskId));

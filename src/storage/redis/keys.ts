@@ -34,6 +34,8 @@ export class ShardKeys {
   readonly ready: string;
   /** Tasks at rest by the time to expire them. */
   readonly end: string;
+  /** Tasks with something to deliver to webhooks, by the time when it is due; a claim puts it off. */
+  readonly due: string;
   /** Channel: something waits. */
   readonly wake: string;
 
@@ -43,6 +45,7 @@ export class ShardKeys {
     this.leases = `${this.tag}:leases`;
     this.ready = `${this.tag}:ready`;
     this.end = `${this.tag}:end`;
+    this.due = `${this.tag}:due`;
     this.wake = `${this.tag}:wake`;
   }
 
@@ -79,6 +82,11 @@ export class ShardKeys {
   /** The push configs of a task, by their ids. */
   pushConfigs(id: string): string {
     return `${this.tag}:p:${id}`;
+  }
+
+  /** How far the webhooks of a task are, by the ids of their push configs. */
+  progress(id: string): string {
+    return `${this.tag}:w:${id}`;
   }
 
   /** The ids that a take gave, for its repeat. */

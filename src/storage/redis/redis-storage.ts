@@ -1,4 +1,5 @@
 /** The store that all replicas share: one ordered log per task, in Redis Streams. */
+import type { Delivery, DeliveryClaim, DeliveryReport, LetGo, ReportReply } from "../../core/deliveries.ts";
 import type { Entry, Position } from "../../core/log-entry.ts";
 import type { PushConfigRequest, StoredPushConfig } from "../../core/push-configs.ts";
 import type { Scope } from "../../core/scope.ts";
@@ -40,6 +41,7 @@ import { Ears } from "./ears.ts";
 import { Healer } from "./healer.ts";
 import { ShardKeys, shardFor, withShard } from "./keys.ts";
 import { Leases } from "./leases.ts";
+import { RedisDeliveries } from "./redis-deliveries.ts";
 import { RedisPushConfigs } from "./push-configs.ts";
 import { RedisTail } from "./redis-tail.ts";
 import { list, text } from "./replies.ts";
@@ -75,6 +77,7 @@ export class RedisStorage implements Storage {
   readonly #index: TaskIndex;
   readonly #checkpoints: Checkpoints;
   readonly #push: RedisPushConfigs;
+  readonly #deliveries: RedisDeliveries;
   readonly #healer: Healer;
   readonly #tailer: Tailer;
   readonly #ears: Ears;
@@ -84,18 +87,21 @@ export class RedisStorage implements Storage {
     const visibility = new Visibility(context);
     this.#context = context;
     this.#log = new TaskLog(context, visibility);
-    this.#sends = new Sends(context, this.#log, visibility);
+    this.#deliveries = new RedisDeliveries(context);
+    this.#sends = new Sends(context, { log: this.#log, visibility, deliveries: this.#deliveries });
     this.#takes = new Takes(context, this.#log);
     this.#leases = new Leases(context, this.#takes);
-    this.#sweeper = new Sweeper(context, { leases: this.#leases, takes: this.#takes, log: this.#log });
+    this.#sweeper = new Sweeper(context, { leases: this.#leases, takes: this.#takes, log: this.#log, deliveries: this.#deliveries });
     this.#index = new TaskIndex(context);
     this.#checkpoints = new Checkpoints(context);
-    this.#push = new RedisPushConfigs(context, visibility);
+    this.#push = new RedisPushConfigs(context, visibility, this.#deliveries);
     this.#healer = new Healer(context, this.#log, visibility);
     this.#tailer = new Tailer(context, this.#log);
     this.#ears = new Ears(context, this.#takes, this.#tailer);
     this.#claim = new Claim(context, agent);
     this.#ears.onBack = () => void this.#claim.renew();
+    this.#log.onDue = (shard) => this.#deliveries.heard(shard, "1");
+    this.#deliveries.onDue = () => this.#ears.tell({ is: "deliveries" });
     this.#log.onAppended = (taskId, before, entries, sealed) => this.#tailer.appended(taskId, before, entries, sealed);
   }
 
@@ -194,6 +200,26 @@ export class RedisStorage implements Storage {
 
   deletePushConfig(taskId: string, id: string): Promise<void> {
     return this.#push.deletePushConfig(taskId, id);
+  }
+
+  claimDeliveries(token: string, limit: number): Promise<readonly DeliveryClaim[]> {
+    return this.#deliveries.claimDeliveries(token, limit);
+  }
+
+  deliveriesOf(taskId: string): Promise<readonly Delivery[]> {
+    return this.#deliveries.deliveriesOf(taskId);
+  }
+
+  holdDeliveries(claims: readonly DeliveryClaim[]): Promise<readonly (boolean | undefined)[]> {
+    return this.#deliveries.holdDeliveries(claims);
+  }
+
+  reportDelivery(claim: DeliveryClaim, report: DeliveryReport): Promise<ReportReply> {
+    return this.#deliveries.reportDelivery(claim, report);
+  }
+
+  letGo(claim: DeliveryClaim, how: LetGo): Promise<boolean> {
+    return this.#deliveries.letGo(claim, how);
   }
 
   list(scope: Scope, filter: ListFilter, after: ListCursor | undefined, limit: number): Promise<ListPage> {

@@ -7,20 +7,30 @@ import type { Visibility } from "./visibility.ts";
 import type { Arg, Reply } from "./connection/reply.ts";
 import { kindOfState, type RedisContext, type TaskFacts } from "./context.ts";
 import type { ShardKeys } from "./keys.ts";
+import type { RedisDeliveries } from "./redis-deliveries.ts";
 import { accepted, state, text } from "./replies.ts";
 import { SCRIPTS } from "./scripts.ts";
 import { entryArgs, headArgs, type TaskLog } from "./task-log.ts";
+
+/** What sends go through. */
+interface SendsParts {
+  readonly log: TaskLog;
+  readonly visibility: Visibility;
+  readonly deliveries: RedisDeliveries;
+}
 
 /** Creates and commands. */
 export class Sends {
   readonly #context: RedisContext;
   readonly #log: TaskLog;
   readonly #visibility: Visibility;
+  readonly #deliveries: RedisDeliveries;
 
-  constructor(context: RedisContext, log: TaskLog, visibility: Visibility) {
+  constructor(context: RedisContext, { log, visibility, deliveries }: SendsParts) {
     this.#context = context;
     this.#log = log;
     this.#visibility = visibility;
+    this.#deliveries = deliveries;
   }
 
   /** The first send of this key. */
@@ -50,7 +60,7 @@ export class Sends {
       const first = declared;
       const writer = this.#visibility.epoch(keys.shard);
       const reply = await this.#context.retry(keys.shard, () => this.#create(keys, request, first));
-      const [word, one = "", two = ""] = accepted(reply, id);
+      const [word, one = "", two = "", due] = accepted(reply, id);
       if (word === "RETRY") {
         declared = one;
         continue;
@@ -66,6 +76,7 @@ export class Sends {
       if (last !== undefined) {
         await this.#visibility.confirm({ shard: keys.shard, taskId: id, last, epoch: word === "AGAIN" ? undefined : writer });
       }
+      this.#deliveries.heard(keys.shard, due);
       return { is: "created", entries, lease: lease && { taskId: id, epoch: place.epoch, token: lease.token } };
     }
   }
@@ -79,8 +90,8 @@ export class Sends {
     for (const shown of [undefined, head.state]) {
       for (const context of [undefined, contextId]) names.push(keys.index(scope, { contextId: context, state: shown }));
     }
-    names.push(repeat === undefined ? none : keys.repeat(repeat.key), declared === "" ? none : keys.task(declared));
-    if (push !== undefined) names.push(keys.pushConfigs(id));
+    names.push(repeat === undefined ? none : keys.repeat(repeat.key), declared === "" ? none : keys.task(declared), keys.due);
+    if (push !== undefined) names.push(keys.pushConfigs(id), keys.progress(id));
     const args: Arg[] = [id, scope.tenant, scope.owner, contextId, ...headArgs(head, id), this.#context.retentionOf(kind)];
     args.push(lease?.token ?? "", lease?.replica ?? "", options.leaseMs, repeat?.mode ?? "", repeat?.windowMs ?? 0, declared);
     args.push(repeat?.key ?? "", connections.publishCommand, keys.wake, connections.durable ? 1 : 0, ...entryArgs(request.entries));
@@ -96,7 +107,7 @@ export class Sends {
     if (keys === undefined || facts === undefined) throw taskNotFound(taskId);
     for (;;) {
       const reply = await this.#context.retry(keys.shard, () => this.#command(keys, facts, request));
-      const [word, one = "", owned, epoch, token = ""] = accepted(reply, taskId);
+      const [word, one = "", owned, epoch, token = "", due] = accepted(reply, taskId);
       if (word === "RETRY") {
         facts.state = state(one);
         continue;
@@ -109,6 +120,7 @@ export class Sends {
       // A cancel is followed by CANCELED where nobody owned the task.
       const marks = [request.entry.mark, ...(request.canceled === undefined ? [] : [request.canceled.entry.mark])];
       await this.#visibility.settleWrite(keys.shard, taskId, offset, marks);
+      this.#deliveries.heard(keys.shard, due);
       const lease = token === "" ? undefined : { taskId, epoch: Number(epoch), token };
       return { is: "appended", offset, lease, owned: owned === "1" };
     }
@@ -119,9 +131,9 @@ export class Sends {
     const { options, connections } = this.#context;
     const ready = what === "message" ? request.working : request.canceled;
     const names = [keys.task(taskId), keys.log(taskId), keys.leases, keys.ready, keys.end];
-    names.push(repeat === undefined ? keys.task(taskId) : keys.repeat(repeat.key), keys.followUps(taskId));
+    names.push(repeat === undefined ? keys.task(taskId) : keys.repeat(repeat.key), keys.followUps(taskId), keys.due);
     if (ready !== undefined) names.push(...this.#context.indexKeys(keys, facts, ready.head.state));
-    if (push !== undefined) names.push(keys.pushConfigs(taskId));
+    if (push !== undefined) names.push(keys.pushConfigs(taskId), keys.progress(taskId));
     const args: Arg[] = [taskId, what, entry.mark, entry.bytes, repeat?.mode ?? "", repeat?.windowMs ?? 0, repeat?.key ?? ""];
     args.push(after.offset, after.mark, lease?.token ?? "", lease?.replica ?? "", options.leaseMs);
     args.push(this.#context.publishEvents, keys.events(taskId), connections.publishCommand, keys.wake, keys.inbox(""));

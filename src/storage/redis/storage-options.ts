@@ -12,6 +12,8 @@ export interface RedisStorageOptions extends RedisOptions {
   readonly windowEntries: number;
   /** Bytes of entries that stay readable; the smaller of both counts. @default 1048576 */
   readonly windowBytes: number;
+  /** Bytes of a log that are kept for a webhook that lags behind; one that is further behind is parked. @default 16777216 */
+  readonly webhookLagBytes: number;
 }
 
 /** Everything but the URL has a default. */
@@ -31,4 +33,5 @@ export const REDIS_DEFAULTS: Omit<RedisStorageOptions, "url"> = {
   interruptedRetentionMs: 30 * DAY_MS,
   windowEntries: 1000,
   windowBytes: 1024 * 1024,
+  webhookLagBytes: 16 * 1024 * 1024,
 };

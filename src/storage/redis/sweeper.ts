@@ -6,6 +6,7 @@ import type { Call } from "./connection/reply.ts";
 import type { RedisContext } from "./context.ts";
 import type { ShardKeys } from "./keys.ts";
 import type { Leases } from "./leases.ts";
+import type { RedisDeliveries } from "./redis-deliveries.ts";
 import { list, text } from "./replies.ts";
 import { SCRIPTS } from "./scripts.ts";
 import type { Takes } from "./takes.ts";
@@ -17,17 +18,27 @@ const LIMIT = 200;
 /** When a task at rest that somebody owns is looked at again. */
 const LATER_MS = 60_000;
 
+/** What a sweep moves, or tells. */
+interface SweeperParts {
+  readonly leases: Leases;
+  readonly takes: Takes;
+  readonly log: TaskLog;
+  readonly deliveries: RedisDeliveries;
+}
+
 /** Sweeps every shard. */
 export class Sweeper {
   readonly #context: RedisContext;
   readonly #leases: Leases;
   readonly #takes: Takes;
+  readonly #deliveries: RedisDeliveries;
   readonly #log: TaskLog;
 
-  constructor(context: RedisContext, { leases, takes, log }: { leases: Leases; takes: Takes; log: TaskLog }) {
+  constructor(context: RedisContext, { leases, takes, log, deliveries }: SweeperParts) {
     this.#context = context;
     this.#leases = leases;
     this.#takes = takes;
+    this.#deliveries = deliveries;
     this.#log = log;
   }
 
@@ -51,10 +62,11 @@ export class Sweeper {
   async #shard(keys: ShardKeys): Promise<Swept> {
     const { connections, options } = this.#context;
     const due = await this.#context.retry(keys.shard, () =>
-      connections.script(keys.shard, SCRIPTS.due, [keys.leases, keys.end, keys.ready], [LIMIT]),
+      connections.script(keys.shard, SCRIPTS.due, [keys.leases, keys.end, keys.ready, keys.due], [LIMIT]),
     );
-    const [time, leased, resting, waiting] = list(due);
+    const [time, leased, resting, waiting, deliveries] = list(due);
     if (Number(waiting) > 0) this.#takes.noteWaiting(keys.shard);
+    if (Number(deliveries) > 0) this.#deliveries.noteDue(keys.shard);
     // After Redis was away owners get a lease's time to renew, before anybody takes their tasks.
     const since = connections.upSince(keys.shard);
     const settled = since !== undefined && performance.now() - since >= options.leaseMs;
@@ -108,7 +120,7 @@ export class Sweeper {
     }
     const parts = partKeys(keys, id, parsePointer(pointer));
     const repeats = [...(row === "" ? [] : [row]), ...followUps].map((key) => keys.repeat(key));
-    names.push(keys.followUps(id), keys.pushConfigs(id), ...parts, ...repeats);
+    names.push(keys.followUps(id), keys.pushConfigs(id), keys.progress(id), keys.due, ...parts, ...repeats);
     const args = [id, pointer, row, parts.length, followUps.length];
     const removed = Number(await this.#context.retry(keys.shard, () => connections.write(keys.shard, SCRIPTS.remove, names, args)));
     if (removed > 0) this.#context.forget(id);

@@ -40,6 +40,9 @@ export class TaskLog {
   /** Told of what this replica has appended. */
   onAppended: (taskId: string, before: Position, entries: readonly Entry[], sealed: boolean) => void = () => undefined;
 
+  /** Told of a shard where something became due for a webhook. */
+  onDue: (shard: number) => void = () => undefined;
+
   constructor(context: RedisContext, visibility: Visibility) {
     this.#context = context;
     this.#visibility = visibility;
@@ -54,7 +57,7 @@ export class TaskLog {
     for (;;) {
       const writer = this.#visibility.epoch(keys.shard);
       const reply = await this.#context.retry(keys.shard, () => this.#append(keys, facts, lease, batch));
-      const [word, first = "", epoch, time] = accepted(reply, taskId);
+      const [word, first = "", epoch, time, due] = accepted(reply, taskId);
       if (word === "RETRY") {
         facts.state = state(first);
         continue;
@@ -66,6 +69,7 @@ export class TaskLog {
       if (last !== undefined) {
         await this.#visibility.confirm({ shard: keys.shard, taskId, last, epoch: word === "AGAIN" ? undefined : writer });
       }
+      if (due === "1") this.onDue(keys.shard);
       this.onAppended(taskId, batch.after, entries, kindOfState(facts.state) === "t");
       return entries;
     }
@@ -73,7 +77,7 @@ export class TaskLog {
 
   #append(keys: ShardKeys, facts: TaskFacts, { taskId, epoch, token }: Lease, batch: Batch): Promise<Reply> {
     const { head, after, consumed, unlessPending } = batch;
-    const names = [keys.task(taskId), keys.log(taskId), keys.leases, keys.ready, keys.end];
+    const names = [keys.task(taskId), keys.log(taskId), keys.leases, keys.ready, keys.end, keys.due];
     if (head !== undefined) names.push(...this.#context.indexKeys(keys, facts, head.state));
     const retention = head === undefined ? 0 : this.#context.retentionOf(kindOfState(head.state));
     const args: Arg[] = [taskId, epoch, token, after.offset, after.mark, consumed, unlessPending ? 1 : 0];

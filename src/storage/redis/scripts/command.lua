@@ -1,15 +1,15 @@
 -- A command of a caller, with the event that it brings about where nobody who owns the task would.
 -- KEYS  1 task, 2 log, 3 leases, 4 ready, 5 end, 6 dedupe row (the task's key where there is none), 7 dedupe keys of its follow-ups,
---       8-13 index (see reindex) where an event comes along, then push configs where one comes along
+--       8 due, 9-14 index (see reindex) where an event comes along, then push configs and progress where one comes along
 -- ARGV  1 id, 2 what (message or cancel), 3 mark, 4 bytes, 5 repeat mode, 6 window ms, 7 dedupe key, 8 offset and 9 mark of the caller's
 --       position, 10 token, 11 replica, 12 lease ms, 13 publish command, 14 events channel, 15 publish command of hints, 16 wake channel,
 --       17 inbox channels' common beginning, 18 mark of the event ('' for none), 19 its bytes, 20 new state, 21 its kind, 22 status time,
 --       23 head, 24 history length, 25 index row, 26 the state that the index keys were named after, 27 retention of the new kind,
 --       then id, bytes of a push config and how many the task may have
--- Reply OK offset owned epoch token ('' without lease) | REPEAT offset | NOT_FOUND | SEALED | STALE | FULL | RETRY state
+-- Reply OK offset owned epoch token ('' without lease) due (1 where something is) | REPEAT offset | NOT_FOUND | SEALED | STALE | FULL | RETRY state
 local REMEMBERED = 64 * 8
 local task = redis.call('HMGET', KEYS[1], 'kd', 'ep', 'tk', 'rp', 'nx', 'mk', 'lc', 'ts', 'gn', 'by', 'st', 'ix', 'at', 'am',
-  'am:' .. ARGV[3])
+  'am:' .. ARGV[3], 'wh', 'dt')
 local kind, epoch, last, mark = task[1], tonumber(task[2]), tonumber(task[5]), task[6]
 if not kind then return { 'NOT_FOUND' } end
 if task[15] then
@@ -41,7 +41,7 @@ if changes then
   if tonumber(ARGV[22]) < tonumber(task[8]) then return { 'STALE' } end
   if task[11] ~= ARGV[26] then return { 'RETRY', task[11] } end
 end
-if ARGV[28] and full(KEYS[#KEYS], ARGV[28], ARGV[30]) then return { 'FULL' } end
+if ARGV[28] and full(KEYS[#KEYS - 1], ARGV[28], ARGV[30]) then return { 'FULL' } end
 
 local before = last .. '.' .. mark
 local id = ARGV[1]
@@ -74,7 +74,7 @@ redis.call('HSET', KEYS[1], 'nx', offset, 'mk', mark, 'gn', generation, 'by', to
 if not message then redis.call('HSET', KEYS[1], 'cr', command) end
 if changes then
   redis.call('HSET', KEYS[1], 'st', ARGV[20], 'kd', ARGV[21], 'ts', ARGV[22], 'hd', ARGV[23], 'hl', ARGV[24], 'ix', ARGV[25])
-  reindex(8, task[12], ARGV[25])
+  reindex(9, task[12], ARGV[25])
   if ARGV[21] == 't' then
     redis.call('HSET', KEYS[1], 'tk', '', 'rp', '')
     redis.call('ZREM', KEYS[3], id)
@@ -84,7 +84,13 @@ if changes then
     redis.call('ZREM', KEYS[5], id)
   end
 end
-if ARGV[28] then redis.call('HSET', KEYS[#KEYS], ARGV[28], ARGV[29]) end
+local due = deliver(KEYS[8], id, task[16], task[17])
+if ARGV[28] then
+  redis.call('HSET', KEYS[#KEYS - 1], ARGV[28], ARGV[29])
+  -- It gets what this message brought about too.
+  local attached = attach(KEYS[1], KEYS[#KEYS], KEYS[8], id, ARGV[28], before, false)
+  if attached ~= '' then due = attached end
+end
 if ARGV[5] ~= '' then
   redis.call('SET', KEYS[6], id .. ' ' .. offset .. ' ' .. string.format('%.0f', now))
   redis.call('SADD', KEYS[7], ARGV[7])
@@ -104,4 +110,4 @@ elseif ours and token == '' then
   redis.call('ZADD', KEYS[4], now, id)
   redis.call(ARGV[15], ARGV[16], id)
 end
-return { 'OK', offset, said, epoch, token }
+return { 'OK', offset, said, epoch, token, due }

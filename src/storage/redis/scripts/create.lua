@@ -1,11 +1,11 @@
 -- A new task: record, log, index rows, dedupe row, and the lease or a place in `ready`.
 -- KEYS  1 task, 2 log, 3 leases, 4 ready, 5 end, 6-9 index (scope, context, state, state in context), 10 dedupe row, 11 task that the row names
---       (10 and 11 are the task's own key where there is none), 12 push configs where one comes along
+--       (10 and 11 are the task's own key where there is none), 12 due, 13 push configs and 14 progress where one comes along
 -- ARGV  1 id, 2 tenant, 3 owner, 4 context, 5 state, 6 kind of state (r running, i interrupted, t terminal), 7 status time, 8 head,
 --       9 history length, 10 index row, 11 retention of that kind, 12 token, 13 replica, 14 lease ms, 15 repeat mode, 16 window ms,
 --       17 task that key 11 is of, 18 dedupe key, 19 publish command for `wake`, 20 wake channel, 21 whether confirmation comes later,
 --       then kind, mark, bytes of each entry, and p, id, bytes of a push config
--- Reply OK epoch time | AGAIN, the same: this task was created before | REPEAT task offset | RETRY task (declare that task's key)
+-- Reply OK epoch time due (1 where something is) | AGAIN, the same: this task was created before | REPEAT task offset | RETRY task (declare that task's key)
 local FIRST = 22
 local known = redis.call('HGET', KEYS[1], 'cn')
 if known then
@@ -32,9 +32,11 @@ local id, kind, token = ARGV[1], ARGV[6], ARGV[12]
 local leased = token ~= '' and kind ~= 't'
 local epoch = token ~= '' and 1 or 0
 local total, offset, generation, command, mark = 0, 0, 0, 0, ''
+local webhook
 for at = FIRST, #ARGV, 3 do
   if ARGV[at] == 'p' then
-    redis.call('HSET', KEYS[12], ARGV[at + 1], ARGV[at + 2])
+    webhook = ARGV[at + 1]
+    redis.call('HSET', KEYS[13], ARGV[at + 1], ARGV[at + 2])
   else
     offset = offset + 1
     mark = ARGV[at + 1]
@@ -60,4 +62,6 @@ elseif kind ~= 't' then
   redis.call('ZADD', KEYS[4], now, id)
   redis.call(ARGV[19], ARGV[20], id)
 end
-return { 'OK', epoch, string.format('%.0f', now) }
+-- Nothing of the turn is missed: not the task itself either.
+local due = webhook and attach(KEYS[1], KEYS[14], KEYS[12], id, webhook, '0.', false) or ''
+return { 'OK', epoch, string.format('%.0f', now), due }

@@ -25,6 +25,29 @@ local function full(configs, id, most)
   return redis.call('HLEN', configs) >= tonumber(most) and redis.call('HEXISTS', configs, id) == 0
 end
 
+-- Says that a task has something to deliver, where it has a webhook and nobody has claimed its deliveries: a claimer follows the log. Answers
+-- whether somebody should be told.
+local function deliver(due, id, webhooks, claim)
+  if tonumber(webhooks or '0') == 0 or (claim and claim ~= '') then return '' end
+  redis.call('ZADD', due, 'LT', clock(), id)
+  return '1'
+end
+
+-- Attaches a webhook to a task whose log ends at `position`: it gets what comes after. One that is there already goes on where it is, also
+-- when it had been parked.
+local function attach(task, progress, due, id, config, position, sealed)
+  local known = redis.call('HGET', progress, config)
+  local state, cursor = string.match(known or '', '(%a) (%S+)')
+  if state == 'a' or state == 'd' then return '' end
+  if not state and sealed then
+    redis.call('HSET', progress, config, 'd ' .. position .. ' 0 0 ')
+    return ''
+  end
+  redis.call('HSET', progress, config, 'a ' .. (cursor or position) .. ' 0 0 ')
+  local webhooks = redis.call('HINCRBY', task, 'wh', 1)
+  return deliver(due, id, webhooks, redis.call('HGET', task, 'dt'))
+end
+
 -- Moves the index rows of a task. Six keys from `first`: scope, context, old state, old state in context, new state, new state in context.
 local function reindex(first, old, new)
   for at = first, first + 3 do redis.call('ZREM', KEYS[at], old) end
