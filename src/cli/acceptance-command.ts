@@ -64,13 +64,6 @@ export function deciding<F>(command: Command, act: (decision: Deciding<F>) => Pr
   return calling<F & Flags>(command, async (call) => {
     const { flags, args, signal } = call;
     using left = onLeave();
-    const book = new AcceptanceBook({
-      store: new FileRecords(flags.records),
-      client: lazily(call),
-      by: flags.by,
-      keep: flags.keep === true,
-      files: fileOptions(flags),
-    });
     const options: DecisionOptions = {
       ...(flags.artifact !== undefined && { artifactId: flags.artifact }),
       ...(flags.work !== undefined && { work: flags.work }),
@@ -78,10 +71,16 @@ export function deciding<F>(command: Command, act: (decision: Deciding<F>) => Pr
       ...(flags.owner !== undefined && { owner: flags.owner }),
       signal: AbortSignal.any([signal, left.signal]),
     };
+    let record: AcceptanceRecord;
     try {
-      const record = await act({ flags, book, taskId: args[0] ?? "", options });
-      await (flags.json ? writeJson(JSON.parse(JSON.stringify(record))) : write(recordText(record)));
-      return command.name() === "accept" ? exitCodeOf(record) : EXIT.done;
+      const book = new AcceptanceBook({
+        store: new FileRecords(flags.records),
+        client: lazily(call),
+        by: flags.by,
+        keep: flags.keep === true,
+        files: fileOptions(flags),
+      });
+      record = await act({ flags, book, taskId: args[0] ?? "", options });
     } catch (error) {
       if (left.signal.aborted) {
         say("left: nothing was recorded");
@@ -89,6 +88,8 @@ export function deciding<F>(command: Command, act: (decision: Deciding<F>) => Pr
       }
       throw asUsage(error);
     }
+    await (flags.json ? writeJson(JSON.parse(JSON.stringify(record))) : write(recordText(record)));
+    return command.name() === "accept" ? exitCodeOf(record) : EXIT.done;
   });
 }
 

@@ -1,6 +1,7 @@
 /** `throughline records`: what was decided, and what stands. */
 import { Command } from "commander";
 import { type AcceptanceRecord, FileRecords, RecordReader } from "../client/index.ts";
+import { commandLine } from "./command-line.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { reportFailure, UsageError } from "./failures.ts";
 import { say, write, writeJson } from "./output.ts";
@@ -57,11 +58,11 @@ async function list(flags: Flags): Promise<ExitCode> {
 async function show(id: string, flags: Flags): Promise<ExitCode> {
   const found = (await selected(flags)).filter((record) => record.id.startsWith(id));
   const [record] = found;
-  if (record === undefined) throw new Error(`no record ${id}; \`throughline records\` shows those that there are`);
+  if (record === undefined) throw new Error(`no record ${id}; \`${commandLine()} records\` shows those that there are`);
   if (found.length > 1) throw new UsageError(`record: there are ${found.length} whose id begins with ${id}`);
   if (flags.content) {
     const bytes = await readerOf(flags).content(record);
-    if (bytes === undefined) throw new Error("its content was not kept: `throughline accept --keep` keeps it");
+    if (bytes === undefined) throw new Error(`its content was not kept: \`${commandLine()} accept --keep\` keeps it`);
     await write(bytes);
   } else await (flags.json ? writeJson(JSON.parse(JSON.stringify(record))) : write(recordText(record)));
   return EXIT.done;

@@ -38,6 +38,8 @@ suite("completion", { timeout: 120_000 }, () => {
       assert.deepEqual(offered("send", "--wait", ""), ["auto", "stream", "poll", "block"]);
       assert.deepEqual(offered("list", "--state", "c"), ["completed", "canceled"]);
       assert.deepEqual(offered("push", ""), ["create", "get", "list", "delete"]);
+      assert.deepEqual(offered("accept", "a-task", "--check"), ["--check", "--check-timeout"]);
+      assert.deepEqual(offered("records", "--c"), ["--context", "--current", "--content"]);
       assert.deepEqual(offered("push", "create", "a-task", "--push"), ["--push-token"]);
       assert.deepEqual(offered("send", "--binding", "grpc", "--fi"), ["--file"]);
       assert.deepEqual(offered("completion", "z"), ["zsh"]);
