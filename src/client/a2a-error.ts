@@ -1,5 +1,6 @@
 /** What a call of the client may end with. */
-import { Code } from "@connectrpc/connect";
+import { inspect, type InspectOptions } from "node:util";
+import { Code, ConnectError } from "@connectrpc/connect";
 import type { Task } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { clientErrorFacts } from "../rpc/client-errors.ts";
 
@@ -37,6 +38,25 @@ export class A2AError extends Error {
   /** Anything thrown, as an A2AError; what was one already stays as it is. */
   static from(error: unknown): A2AError {
     return error instanceof A2AError ? error : new A2AError(error);
+  }
+
+  /** What a log shows: the facts that there are. The binding's own error would bring its schema along, and a task all its artifacts. */
+  [inspect.custom](_depth: number, options: InspectOptions): string {
+    const { code, reason, metadata, violations, unreached, retryAfterMs, ...known } = this;
+    const facts = {
+      reason,
+      code: Code[code],
+      ...(Object.keys(metadata).length > 0 && { metadata }),
+      ...(violations.length > 0 && { violations }),
+      ...(unreached && { unreached }),
+      retryAfterMs,
+      ...known,
+      name: undefined,
+      task: undefined,
+      cause: this.cause instanceof ConnectError ? this.cause.cause : this.cause,
+    };
+    const given = Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined));
+    return `${this.stack} ${inspect(given, options)}`;
   }
 }
 
