@@ -1,5 +1,4 @@
 /** What a call of the client may end with. */
-import { inspect, type InspectOptions } from "node:util";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Task } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { clientErrorFacts } from "../rpc/client-errors.ts";
@@ -33,30 +32,13 @@ export class A2AError extends Error {
     this.violations = facts.violations;
     this.retryAfterMs = facts.retryAfterMs;
     this.unreached = facts.unreached;
+    // A log shows causes with all that can be enumerated, and details bring their schema along.
+    if (cause instanceof ConnectError) Object.defineProperty(cause, "details", { enumerable: false });
   }
 
   /** Anything thrown, as an A2AError; what was one already stays as it is. */
   static from(error: unknown): A2AError {
     return error instanceof A2AError ? error : new A2AError(error);
-  }
-
-  /** What a log shows: the facts that there are. The binding's own error would bring its schema along, and a task all its artifacts. */
-  [inspect.custom](_depth: number, options: InspectOptions): string {
-    const { code, reason, metadata, violations, unreached, retryAfterMs, ...known } = this;
-    const facts = {
-      reason,
-      code: Code[code],
-      ...(Object.keys(metadata).length > 0 && { metadata }),
-      ...(violations.length > 0 && { violations }),
-      ...(unreached && { unreached }),
-      retryAfterMs,
-      ...known,
-      name: undefined,
-      task: undefined,
-      cause: this.cause instanceof ConnectError ? this.cause.cause : this.cause,
-    };
-    const given = Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined));
-    return `${this.stack} ${inspect(given, options)}`;
   }
 }
 
@@ -84,14 +66,19 @@ export class StillRunningError extends A2AError {
   override readonly name = "StillRunningError";
   readonly taskId: string;
   readonly contextId: string;
-  /** The task as it was seen last. */
-  readonly task: Task;
+  // In no log: it may have any number of artifacts.
+  readonly #task: Task;
 
   constructor(cause: unknown, task: Task) {
     super(cause, `task ${task.id} is still running, and cannot be followed now (${A2AError.from(cause).message})`);
-    this.task = task;
+    this.#task = task;
     this.taskId = task.id;
     this.contextId = task.contextId;
+  }
+
+  /** The task as it was seen last. */
+  get task(): Task {
+    return this.#task;
   }
 }
 
