@@ -2,9 +2,8 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { suite, test } from "node:test";
+import { findZsh, WITHOUT_ZSH } from "./find-zsh.ts";
 import { runCli } from "../e2e/server-process.ts";
-
-const has = (shell: string): boolean => spawnSync(shell, ["-c", "true"]).status === 0;
 
 /** What a shell offers for the last of these words. */
 const ASKED: Readonly<Record<string, string>> = {
@@ -21,12 +20,16 @@ const ASKED: Readonly<Record<string, string>> = {
 };
 
 suite("completion", { timeout: 120_000 }, () => {
-  for (const shell of ["bash", "zsh"]) {
-    test(`in ${shell} offers commands, flags and values, and files where there is nothing else`, { skip: !has(shell) }, async () => {
+  for (const [shell, path] of [
+    ["bash", "bash"],
+    ["zsh", findZsh()],
+  ] as const) {
+    const skip = path === undefined && WITHOUT_ZSH;
+    test(`in ${shell} offers commands, flags and values, and files where there is nothing else`, { skip }, async () => {
       const { code, stdout: script } = await runCli(["completion", shell]);
       assert.equal(code, 0);
       const offered = (...words: string[]): string[] => {
-        const asked = spawnSync(shell, ["-c", ASKED[shell] ?? "", shell, "throughline", ...words], {
+        const asked = spawnSync(path ?? "", ["-c", ASKED[shell] ?? "", shell, "throughline", ...words], {
           env: { ...process.env, script },
           encoding: "utf8",
         });
@@ -44,6 +47,7 @@ suite("completion", { timeout: 120_000 }, () => {
       assert.deepEqual(offered("send", "--binding", "grpc", "--fi"), ["--file"]);
       assert.deepEqual(offered("completion", "z"), ["zsh"]);
       assert.ok(offered("serve", "--redis").includes("--redis-url"));
+      assert.deepEqual(offered("serve", "--dedupe-mode", ""), ["window", "running", "off"]);
       assert.deepEqual(offered("send", "--file", "pack"), []);
       assert.deepEqual(offered("send", "card"), []);
     });
