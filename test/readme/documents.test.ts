@@ -67,6 +67,7 @@ suite("the documents", { timeout: 120_000 }, () => {
     const tests: string[] = [];
     for (const [path, name] of [
       ["README.md", "readme"],
+      ["docs/acceptance.md", "acceptance"],
       ["docs/agents.md", "agents"],
       ["docs/clients.md", "clients"],
       ["docs/redis.md", "redis"],
