@@ -8,6 +8,7 @@ import { nextFrame, send } from "../bindings/bed.ts";
 import type { Caller } from "../bindings/callers/caller.ts";
 import { logHeaders, positioned } from "../chaos/position.ts";
 import { type RedisServer, redisServer } from "../redis/redis-server.ts";
+import { Pace } from "./pace.ts";
 import { assertPromises, idOf, recordOf, Replica } from "./replica.ts";
 import { firstOf, follow } from "./seen.ts";
 
@@ -18,22 +19,6 @@ const VISIT = 17;
 
 /** When the turn of a task was told to stop. */
 const stopped = new Map<string, PromiseWithResolvers<number>>();
-/** How far a turn may go: never far ahead of its readers, so that they change replicas in its middle. */
-class Pace {
-  #limit = VISIT;
-  #wake = Promise.withResolvers<void>();
-
-  allow(limit: number): void {
-    this.#limit = Math.max(this.#limit, limit);
-    this.#wake.resolve();
-    this.#wake = Promise.withResolvers();
-  }
-
-  async reach(count: number): Promise<void> {
-    while (count > this.#limit) await this.#wake.promise;
-  }
-}
-
 /** By the text that begins a turn. */
 const paces = new Map<unknown, Pace>();
 
@@ -97,7 +82,7 @@ test("P-31 P-50 PR-10 a cancel that is sent to another replica stops the agent a
 
 for (const binding of ["grpc", "rest", "jsonRpc"] as const) {
   test(`P-50 PR-10 over ${binding}, readers that change from one replica to the other by position miss nothing and see nothing twice`, async () => {
-    const pace = new Pace();
+    const pace = new Pace(VISIT);
     paces.set(binding, pace);
     const own = home[binding].stream("SendStreamingMessage", send(binding), { headers: logHeaders() });
     const first = await firstOf(own);

@@ -1,0 +1,30 @@
+/** How far turns may go: never far ahead of their readers, so that faults find both in their middle. */
+export class Pace {
+  #limit: number;
+  #wake = Promise.withResolvers<void>();
+
+  /** Turns wait behind their first `limit` steps. */
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** Turns may take so many steps in all; never fewer than before. */
+  allow(limit: number): void {
+    this.#limit = Math.max(this.#limit, limit);
+    this.#wake.resolve();
+    this.#wake = Promise.withResolvers();
+  }
+
+  /** Resolves when the step is allowed; rejects with the signal's reason. */
+  async reach(step: number, signal?: AbortSignal): Promise<void> {
+    const { promise, reject } = Promise.withResolvers<never>();
+    const abort = (): void => reject(signal?.reason);
+    signal?.addEventListener("abort", abort);
+    try {
+      signal?.throwIfAborted();
+      while (step > this.#limit) await Promise.race([this.#wake.promise, promise]);
+    } finally {
+      signal?.removeEventListener("abort", abort);
+    }
+  }
+}

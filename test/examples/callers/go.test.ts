@@ -1,0 +1,4 @@
+import { testCaller } from "./caller-suite.ts";
+import { GO } from "./toolchains.ts";
+
+testCaller(GO);

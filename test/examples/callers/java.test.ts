@@ -1,0 +1,4 @@
+import { testCaller } from "./caller-suite.ts";
+import { JAVA } from "./toolchains.ts";
+
+testCaller(JAVA);

@@ -1,0 +1,4 @@
+import { testCaller } from "./caller-suite.ts";
+import { PYTHON } from "./toolchains.ts";
+
+testCaller(PYTHON);
