@@ -3,7 +3,7 @@ import type { AcceptanceRecord } from "../client/index.ts";
 import { columns } from "./texts.ts";
 
 /** `accepted v2`. */
-export function decisionText({ decision, version }: AcceptanceRecord): string {
+function decisionText({ decision, version }: AcceptanceRecord): string {
   return version === undefined ? decision : `${decision} v${version}`;
 }
 
@@ -29,20 +29,20 @@ export function recordText(record: AcceptanceRecord): string {
     ["by", `${record.by}, ${record.at}`],
     ["record", record.id],
   ];
-  return columns(rows.filter(([, text]) => text !== ""));
+  return columns(rows.filter(([, text]) => text !== "").map((row) => row.map(oneLine)));
 }
 
 /** A line for each. */
 export function recordLines(records: readonly AcceptanceRecord[]): string {
-  const rows = records.map((record) => [
-    record.at.replace(/\.\d+Z$/, "Z"),
-    decisionText(record),
-    record.work,
-    record.taskId,
-    record.id,
-    record.reason.replaceAll("\n", " "),
-  ]);
+  const rows = records.map((record) =>
+    [record.at.replace(/\.\d+Z$/, "Z"), decisionText(record), record.work, record.taskId, record.id, record.reason].map(oneLine),
+  );
   return columns([["AT", "DECISION", "WORK", "TASK", "RECORD", "REASON"], ...rows]);
+}
+
+/** What an agent names begins no line of its own. */
+function oneLine(text: string): string {
+  return text.replaceAll(/\s*[\n\r\v\f\u0085\u2028\u2029]\s*/g, " ");
 }
 
 function contentText({ digest, bytes, complete, kept }: NonNullable<AcceptanceRecord["content"]>): string {

@@ -106,6 +106,12 @@ suite("decisions on the command line", { concurrency: 2, timeout: 240_000 }, () 
     assert.deepEqual([elsewhere.code, /--context: .* refined\n$/.test(elsewhere.stderr)], [2, true]);
   });
 
+  test("what an agent or a person names begins no line of its own", async () => {
+    const id = await send("complete");
+    const { stdout } = await run(["hold", id, "--reason", "wait\naccepted v9  it is fine", "--work", "a\u2028accepted"]);
+    assert.match(stdout, /^held +wait accepted v9 {2}it is fine\nwork +a accepted\n/);
+  });
+
   test("hold and reject record why, and what could not be observed, also where the agent is away", async () => {
     const id = await send("--context", "stated", "complete");
     const held = await run(["hold", id, "--reason", "figures missing", "--gap", "figures of May", "--owner", "grace"]);

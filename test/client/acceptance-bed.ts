@@ -16,7 +16,7 @@ import { type RunningServer, serve } from "../../src/server/serve.ts";
 const QUIET = { grpcPort: 0, httpPort: 0, opsPort: 0, workingAfterMs: 2 ** 30, drainDelayMs: 0, streamGraceMs: 0, drainMs: 0 };
 
 /** What the agent is told to deliver. */
-export interface Delivery {
+interface Delivery {
   /** One chunk for each of them. */
   readonly chunks?: readonly PartInit[];
   readonly artifactId?: string;

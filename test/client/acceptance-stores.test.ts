@@ -103,9 +103,11 @@ for (const [name, open] of Object.entries(STORES)) {
   });
 }
 
-/** Runs a program of this directory to its end, or until `enough` lines came: then it is killed. Answers what it printed. */
-async function run(program: string, args: readonly string[], { enough = Number.POSITIVE_INFINITY } = {}): Promise<string[]> {
-  const child = spawn(process.execPath, [fileURLToPath(new URL(program, import.meta.url)), ...args], {
+const APPENDER = fileURLToPath(new URL("acceptance-appender.ts", import.meta.url));
+
+/** Runs the appender to its end, or until `enough` lines came: then it is killed. Answers what it printed. */
+async function append(args: readonly string[], { enough = Number.POSITIVE_INFINITY } = {}): Promise<string[]> {
+  const child = spawn(process.execPath, [APPENDER, ...args], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const ended = once(child, "close");
@@ -172,7 +174,7 @@ suite("a store of files", { timeout: 240_000 }, () => {
   test("loses nothing and overwrites nothing of several processes that append to one context", async () => {
     const directory = newFolder();
     const names = ["a", "b", "c"];
-    const said = await Promise.all(names.map((name) => run("acceptance-appender.ts", [directory, "context", name, "40"])));
+    const said = await Promise.all(names.map((name) => append([directory, "context", name, "40"])));
     const { records, end } = await new FileRecords(directory).read("context");
     assert.equal(end, 120);
     for (const [at, name] of names.entries()) {
@@ -189,7 +191,7 @@ suite("a store of files", { timeout: 240_000 }, () => {
   test("has all that a process has heard of when it is killed, and is whole after it", async () => {
     const directory = newFolder();
     for (let round = 0; round < 5; round += 1) {
-      const said = await run("acceptance-appender.ts", [directory, "context", `round-${round}`, "100000"], { enough: 3 + round });
+      const said = await append([directory, "context", `round-${round}`, "100000"], { enough: 3 + round });
       const { records } = await new FileRecords(directory).read("context");
       const own = records.map(({ taskId }) => taskId).filter((taskId) => taskId.startsWith(`round-${round}-`));
       assert.deepEqual(own.slice(0, said.length), said);

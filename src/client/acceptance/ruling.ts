@@ -3,7 +3,7 @@ import type { AcceptanceRecord, Decision, RecordDraft } from "./record.ts";
 import { currentOf, latestOf, refines } from "./standing.ts";
 
 /** A decision that a new record is to have. */
-export interface Ruling {
+interface Ruling {
   readonly decision: Decision;
   readonly reason: string;
   readonly version?: number;
