@@ -45,7 +45,7 @@ export class TwoReplicas implements AsyncDisposable {
 
   /** How many tasks there are. */
   async count(): Promise<number> {
-    return ((await this.#away.grpc.unary("ListTasks")).message["tasks"] as JsonObject[]).length;
+    return Number((await this.#away.grpc.unary("ListTasks")).message["totalSize"]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
