@@ -57,9 +57,8 @@ export async function* follow(following: Following, lost?: { readonly cause: A2A
       cause = undefined;
     } catch (thrown) {
       if (!(thrown instanceof A2AError)) throw thrown;
-      if (thrown.reason === "TASK_NOT_FOUND") throw new UnknownOutcomeError(thrown, { taskId, contextId: view.task?.contextId });
-      // CL-10: it is over, or another server does not stream; either way GetTask knows.
-      if (thrown.reason === "UNSUPPORTED_OPERATION") break;
+      // CL-10, CL-11: it is over, or nobody runs it there, or the server does not stream; GetTask knows which.
+      if (thrown.reason === "UNSUPPORTED_OPERATION" || thrown.reason === "TASK_NOT_FOUND") break;
       if (!isTransient(thrown) && thrown.code !== Code.Internal && thrown.code !== Code.Unknown) throw thrown;
       cause = thrown;
     }
@@ -110,12 +109,15 @@ async function lastWord({ connection, taskId, view, signal, extras }: Following)
   }
 }
 
-/** Reads the task every so often until it is at rest; yields it where it has changed. */
-export async function* poll(following: Following): AsyncGenerator<Followed, void> {
+/**
+ * Reads the task every so often until it is at rest; yields it where it has changed. `before`: {@link statusMark} of a task that waited for
+ * the message which is followed; with that status it is not at rest yet (C-38).
+ */
+export async function* poll(following: Following, before?: string): AsyncGenerator<Followed, void> {
   const { connection, view, signal, waker } = following;
   let failures = 0;
   let shown = fingerprint(view.task);
-  while (!view.atRest) {
+  while (!view.atRest || statusMark(view.task) === before) {
     await waker.pause(connection.options.pollIntervalMs, signal);
     try {
       const task = await lastWord(following);
@@ -135,8 +137,12 @@ export async function* poll(following: Following): AsyncGenerator<Followed, void
 /** What a reader would notice of a task. */
 function fingerprint(task: Task | undefined): string {
   if (task === undefined) return "";
-  const { status, artifacts, history } = task;
-  const time = status?.timestamp;
-  const parts = artifacts.map(({ artifactId, parts: all }) => `${artifactId}:${all.length}`);
-  return [status?.state, time?.seconds, time?.nanos, status?.message?.messageId, history.length, ...parts].join("|");
+  const parts = task.artifacts.map(({ artifactId, parts: all }) => `${artifactId}:${all.length}`);
+  return [statusMark(task), task.history.length, ...parts].join("|");
+}
+
+/** Tells a status from every other one of its task. */
+export function statusMark(task: Task | undefined): string {
+  const { state, timestamp, message } = task?.status ?? {};
+  return [state, timestamp?.seconds, timestamp?.nanos, message?.messageId].join("|");
 }

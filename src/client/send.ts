@@ -12,7 +12,8 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { A2AError, isTransient, UnknownOutcomeError } from "./a2a-error.ts";
 import type { Wait } from "./client-options.ts";
 import type { CallExtras, Connection } from "./connection.ts";
-import { fillGaps, follow, type Following, poll } from "./follow.ts";
+import { isInterrupted, stateOf } from "../core/task.ts";
+import { fillGaps, follow, type Following, poll, statusMark } from "./follow.ts";
 import { comeBack } from "./come-back.ts";
 import type { Waker } from "./pause.ts";
 import type { TaskView } from "./task-view.ts";
@@ -45,11 +46,28 @@ export async function* send(sending: Sending): AsyncGenerator<StreamResponse, vo
     if (sending.view.task !== undefined) yield* fillGaps(followingOf(sending, sending.view.task));
     return;
   }
+  const before = wait === "poll" && sending.message.taskId !== "" ? await waitingMark(sending) : undefined;
   const first = await sendUnary(sending, card, { blocks: wait === "block" });
   yield first;
-  if (first.payload.case !== "task" || sending.view.atRest) return;
+  if (first.payload.case !== "task" || (sending.view.atRest && statusMark(sending.view.task) !== before)) return;
   const following = followingOf(sending, first.payload.value);
-  yield* streams && wait === "block" ? follow(following) : poll(following);
+  yield* streams && wait === "block" ? follow(following) : poll(following, before);
+}
+
+/**
+ * The status of a task that waits for the message: some servers answer that with the task as it stood before (C-38). Undefined where it
+ * does not wait, or cannot be read: then the send tells.
+ */
+async function waitingMark({ connection, message, signal, extras }: Sending): Promise<string | undefined> {
+  try {
+    const task = await connection.call({ ...extras, signal, repeatable: true }, ({ calls, tenant, options }) =>
+      calls.getTask({ id: message.taskId, tenant, historyLength: 0 }, options),
+    );
+    return isInterrupted(stateOf(task)) ? statusMark(task) : undefined;
+  } catch (error) {
+    if (!(error instanceof A2AError)) throw error;
+    return undefined;
+  }
 }
 
 /** The stream of the send, then those that pick the task up again. */

@@ -18,23 +18,39 @@ const WHOLE = {
   ],
 };
 const WAITING = { ...WHOLE, status: { state: "TASK_STATE_INPUT_REQUIRED" }, artifacts: [] };
+const NOT_FOUND = {
+  error: {
+    code: 404,
+    status: "NOT_FOUND",
+    message: "no such task",
+    details: [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "TASK_NOT_FOUND", domain: "a2a-protocol.org" }],
+  },
+};
 const COMPLETED = { statusUpdate: { ...NAMES, status: { state: "TASK_STATE_COMPLETED" } } };
 const CHUNK = { artifactUpdate: { ...NAMES, append: true, artifact: { artifactId: "answer", ...PART("done") } } };
 
-/** A server whose streams are these frames; GetTask knows the whole task, or nothing. */
-async function serverOf(frames: readonly object[], knowsTask = true): Promise<{ readonly client: A2AClient } & AsyncDisposable> {
+/** A server whose streams are these frames, and which subscribes nobody; `read` is what GetTask answers, if it knows the task. */
+async function serverOf(
+  frames: readonly object[],
+  read: () => object | undefined = () => WHOLE,
+): Promise<{ readonly client: A2AClient } & AsyncDisposable> {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(
     await RawServer.open(({ target }) => {
       if (target === "/message:stream") return eventStream(frames.map((frame) => `data: ${JSON.stringify(frame)}\n\n`));
-      return knowsTask ? { body: JSON.stringify(WHOLE) } : { status: 404, body: "{}" };
+      if (target === "/message:send") return { body: JSON.stringify({ task: WAITING }) };
+      const task = target.startsWith("/tasks/t:") ? undefined : read();
+      return task === undefined ? { status: 404, body: JSON.stringify(NOT_FOUND) } : { body: JSON.stringify(task) };
     }),
   );
   const client = stack.use(
-    await A2AClient.connect({
-      supportedInterfaces: [{ url: server.url, protocolBinding: "HTTP+JSON", protocolVersion: "1.0" }],
-      capabilities: { streaming: true },
-    }),
+    await A2AClient.connect(
+      {
+        supportedInterfaces: [{ url: server.url, protocolBinding: "HTTP+JSON", protocolVersion: "1.0" }],
+        capabilities: { streaming: true },
+      },
+      { pollIntervalMs: 5 },
+    ),
   );
   const kept = stack.move();
   return { client, [Symbol.asyncDispose]: () => kept.disposeAsync() };
@@ -60,7 +76,7 @@ suite("a stream of another server", () => {
   });
 
   test("is all there is where the server has forgotten the task, and says what may be missing", async () => {
-    await using it = await serverOf([CHUNK, COMPLETED], false);
+    await using it = await serverOf([CHUNK, COMPLETED], () => undefined);
     const run = it.client.send("go on", { taskId: "t", contextId: "c" });
     const task = await run;
     assert.ok(isTask(task));
@@ -77,5 +93,30 @@ suite("a stream of another server", () => {
     await using it = await serverOf([{ task: WAITING }]);
     const task = await it.client.send("go on", { taskId: "t", contextId: "c" });
     assert.ok(isTask(task) && task.status?.state === TaskState.INPUT_REQUIRED);
+  });
+});
+
+suite("a server that answers a follow-up with the task as it stood before", () => {
+  /** GetTask shows the task waiting twice, then completed. */
+  async function slowServer(): Promise<{ readonly client: A2AClient } & AsyncDisposable> {
+    let reads = 0;
+    return serverOf([], () => {
+      reads += 1;
+      return reads < 3 ? WAITING : WHOLE;
+    });
+  }
+
+  test("C-38 is polled until something has come of the message", async () => {
+    await using it = await slowServer();
+    const task = await it.client.send("go on", { taskId: "t", contextId: "c", wait: "poll" });
+    assert.ok(isTask(task) && task.status?.state === TaskState.COMPLETED);
+  });
+});
+
+suite("a server that knows nothing of the streams of a task that has ended", () => {
+  test("CL-11 is asked for the task before its outcome is said to be unknown", async () => {
+    await using it = await serverOf([]);
+    const task = await it.client.follow("t");
+    assert.ok(isTask(task) && task.status?.state === TaskState.COMPLETED);
   });
 });

@@ -12,6 +12,7 @@ import { judge } from "./judge.ts";
 import { LONG_STREAM, LONG_TEXT } from "./their-clients.ts";
 
 const TRIAL_MS = 60_000;
+const WAITS = ["stream", "block", "poll"] as const;
 
 const NAMES: Readonly<Record<Binding, ClientBinding>> = { grpc: "GRPC", rest: "HTTP+JSON", jsonrpc: "JSONRPC" };
 
@@ -49,6 +50,7 @@ async function tryColumn(column: Column, binding: ClientBinding, url: string): P
     bindings: [binding],
     plaintext: true,
     reconnect: { baseMs: 10, maxMs: 500 },
+    pollIntervalMs: 100,
   });
   const timeout = delay(TRIAL_MS, undefined, { signal: late.signal }).then(() => assert.fail(`no end after ${TRIAL_MS} ms`));
   timeout.catch(() => undefined);
@@ -60,16 +62,17 @@ async function tryColumn(column: Column, binding: ClientBinding, url: string): P
 }
 
 const TRIALS: Readonly<Record<Column, (means: Means) => Promise<void>>> = {
-  send: async ({ client }) => void is(await client.send("echo a few words", { wait: "block" }), TaskState.COMPLETED, "a few words"),
+  send: async ({ client }) => {
+    for (const wait of WAITS) is(await client.send("echo a few words", { wait }), TaskState.COMPLETED, "a few words");
+  },
   ask: async ({ client }) => {
-    const asked = is(await client.send("ask"), TaskState.INPUT_REQUIRED);
-    assert.notEqual(asked.status?.message, undefined, "nothing was asked");
-    const answered = is(
-      await client.send("the answer", { taskId: asked.id, contextId: asked.contextId }),
-      TaskState.COMPLETED,
-      "the answer",
-    );
-    assert.equal(answered.id, asked.id);
+    for (const wait of WAITS) {
+      const asked = is(await client.send("ask", { wait }), TaskState.INPUT_REQUIRED);
+      assert.notEqual(asked.status?.message, undefined, "nothing was asked");
+      const { id: taskId, contextId } = asked;
+      const answered = is(await client.send("the answer", { taskId, contextId, wait }), TaskState.COMPLETED, "the answer");
+      assert.equal(answered.id, taskId, `another task (${wait})`);
+    }
   },
   fail: async ({ client }) => {
     const failed = is(await client.send("fail"), TaskState.FAILED);
@@ -123,11 +126,23 @@ const TRIALS: Readonly<Record<Column, (means: Means) => Promise<void>>> = {
     assert.deepEqual(await listed(), []);
   },
   error: async ({ client }) => {
-    const failure: unknown = await client.getTask(crypto.randomUUID()).catch((error: unknown) => error);
-    assert.ok(failure instanceof A2AError, String(failure));
-    assert.equal(failure.reason, "TASK_NOT_FOUND", failure.message);
+    const nobody = crypto.randomUUID();
+    await refused("TASK_NOT_FOUND", client.getTask(nobody));
+    await refused("TASK_NOT_FOUND", client.cancelTask(nobody));
+    const { id } = is(await client.send("echo over"), TaskState.COMPLETED, "over");
+    await refused("TASK_NOT_CANCELABLE", client.cancelTask(id));
+    is(await client.follow(id), TaskState.COMPLETED, "over");
   },
 };
+
+async function refused(reason: string, call: Promise<unknown>): Promise<void> {
+  const failure = await call.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  assert.ok(failure instanceof A2AError, `not refused with ${reason}: ${String(failure)}`);
+  assert.equal(failure.reason, reason, failure.message);
+}
 
 function is(answer: Task | Message, state: TaskState, ...artifacts: readonly string[]): Task {
   assert.ok(answer.$typeName === "lf.a2a.v1.Task", "a message, and no task");
