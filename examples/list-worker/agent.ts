@@ -59,14 +59,15 @@ async function* workThrough(turn: Turn, work: Required<ListWorkerOptions>["work"
     return;
   }
   const done = turn.task.artifacts.find(({ artifactId }) => artifactId === RESULTS)?.parts.length ?? 0;
-  if (done < items.length) yield working(turn.resumed ? `going on with item ${done + 1} of ${items.length}` : `${items.length} items`);
+  const count = items.length === 1 ? "1 item" : `${items.length} items`;
+  if (done < items.length) yield working(turn.resumed ? `going on with item ${done + 1} of ${items.length}` : count);
   for (const [index, item] of items.entries()) {
     if (index < done) continue;
     const result = await work(item, turn.signal);
     const chunk = { artifactId: RESULTS, name: "results.txt", parts: [textPart(`${result}\n`)] };
     yield artifact(chunk, { append: index > 0, lastChunk: index === items.length - 1 });
   }
-  yield completed(`${items.length} items done`);
+  yield completed(`${count} done`);
 }
 
 function itemsOf({ parts }: Message): string[] {

@@ -38,22 +38,26 @@ export interface AgentCall<F> {
 
 /** A command with the flags that all of them have. */
 export function agentCommand(name: string): Command {
-  return new Command(name)
-    .addOption(
-      new Option("--agent <url>", "the agent: its base URL, or that of its card")
-        .env("THROUGHLINE_AGENT")
-        .default(new URL(DEFAULT_AGENT), DEFAULT_AGENT)
-        .argParser(agentUrl),
-    )
-    .addOption(new Option("--binding <name>", "how to call it (default: as its card prefers)").choices(Object.keys(BINDINGS)))
-    .option("--header <field>", "'Name: value' to send with every call; repeatable", header)
-    .addOption(new Option("--token <token>", "bearer token to send with every call").env("THROUGHLINE_TOKEN"))
-    .option("--ca <file>", "authorities to trust, in PEM")
-    .option("--cert <file>", "certificate to show, in PEM; with --key")
-    .option("--key <file>", "its key, in PEM")
-    .option("--plaintext", "gRPC without TLS, whatever the card says")
-    .option("--timeout <seconds>", "give up after this time; a task goes on", positive)
-    .option("--json", "JSON for machines");
+  const command = new Command(name).option("--json", "JSON for machines; where a task is watched, a line per event");
+  for (const option of callOptions()) command.addOption(option.helpGroup("How the agent is called:"));
+  return command;
+}
+
+function callOptions(): readonly Option[] {
+  return [
+    new Option("--agent <url>", "the agent: its base URL, or that of its card")
+      .env("THROUGHLINE_AGENT")
+      .default(new URL(DEFAULT_AGENT), DEFAULT_AGENT)
+      .argParser(agentUrl),
+    new Option("--binding <name>", "over which binding (default: as its card prefers)").choices(Object.keys(BINDINGS)),
+    new Option("--header <field>", "'Name: value' to send with every call; repeatable").argParser(header),
+    new Option("--token <token>", "bearer token to send with every call").env("THROUGHLINE_TOKEN"),
+    new Option("--ca <file>", "authorities to trust, in PEM"),
+    new Option("--cert <file>", "certificate to show, in PEM; with --key"),
+    new Option("--key <file>", "its key, in PEM"),
+    new Option("--plaintext", "gRPC without TLS, whatever the card says"),
+    new Option("--timeout <seconds>", "give up after this time; a task goes on").argParser(positive),
+  ];
 }
 
 /** Gives a command what it does: `act` answers the exit code, and what it throws is told in one line. */

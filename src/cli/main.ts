@@ -27,10 +27,12 @@ const EXAMPLES = `
 Examples:
   throughline serve agent.ts                            serves an agent
   throughline card --agent https://agent.example        what another one can
-  throughline send 'hello'                              calls the one at THROUGHLINE_AGENT, or http://127.0.0.1:8080`;
+  throughline send 'hello'                              calls the one at THROUGHLINE_AGENT, or http://127.0.0.1:8080
+
+throughline COMMAND --help shows the flags of a command, and more examples.`;
 
 const program = new Command("throughline")
-  .description("A2A 1.0 agents: serve one that survives, call any so that the call survives.")
+  .description("Serve an A2A 1.0 agent whose tasks outlive its processes, and call any agent so that a lost connection loses nothing.")
   .version(version);
 program
   .addCommand(serveCommand())

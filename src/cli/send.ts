@@ -45,7 +45,10 @@ export function sendCommand(): Command {
     .option("--refine <id>", "begin a task that refines this one, in its context: it may replace what was accepted of it")
     .option("--message-id <id>", "the message's id (default: a new one); the same again is the same message")
     .addOption(
-      new Option("--wait <way>", "auto: stream where the agent can, else poll")
+      new Option(
+        "--wait <way>",
+        "stream; poll, by looking every so often; block, by one long call; auto: stream where the agent can, else poll",
+      )
         .choices(["auto", "stream", "poll", "block"])
         .default("auto"),
     )
