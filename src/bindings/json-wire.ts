@@ -1,9 +1,10 @@
 /** What HTTP+JSON and JSON-RPC have in common on the caller's side: JSON over HTTP/1.1, streams as server-sent events. */
 import { create, type DescMessage, type DescMethod, type JsonValue, type Message } from "@bufbuild/protobuf";
-import type { ConnectError } from "@connectrpc/connect";
+import { Code, type ConnectError } from "@connectrpc/connect";
 import { clientErrorFacts } from "../rpc/client-errors.ts";
 import { errorFromJson } from "../rpc/error-json.ts";
 import { A2A_DOMAIN } from "../rpc/errors.ts";
+import { peerError } from "../rpc/peer-error.ts";
 import { parseJsonReply, parseReplyText, unreadable } from "../rpc/json-reply.ts";
 import type { ClientCall, StreamReply, UnaryReply, Wire } from "./client-call.ts";
 import { keepEventId } from "./event-ids.ts";
@@ -137,11 +138,15 @@ export class JsonWire implements Wire {
     return frames;
   }
 
-  /** C-34: what is no event stream is one plain reply, and 204 is a stream that is over. */
+  /** C-34: what is no event stream is one plain reply, and 204 says that there is none and to ask no more. */
   async #noEvents(call: ClientCall, attempt: Attempt, reply: HttpReply): Promise<Incoming<Message, Message>> {
     const frames = new Incoming<Message, Message>(NOTHING, (frame) => frame);
-    if (reply.status === 204) await this.#http.text(reply);
-    else frames.push(await this.#message(call, attempt, reply));
+    if (reply.status === 204) {
+      await this.#http.text(reply);
+      const refusal = { code: Code.FailedPrecondition, reason: "UNSUPPORTED_OPERATION", details: [], metadata: reply.headers };
+      throw peerError({ message: "the server has no stream for this (204)", ...refusal });
+    }
+    frames.push(await this.#message(call, attempt, reply));
     frames.end("clean");
     return frames;
   }

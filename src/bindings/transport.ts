@@ -1,6 +1,8 @@
 /** What the client ends of all bindings share: each is a Connect transport, made from the same options. */
 import type { Transport } from "@connectrpc/connect";
 
+export { lastEventIdOf } from "./event-ids.ts";
+
 /** Request headers, or metadata: what `new Headers()` takes. */
 export type HeaderInit = NonNullable<ConstructorParameters<typeof Headers>[0]>;
 /** Headers, or a function that is asked for them before each request. */

@@ -88,7 +88,10 @@ function isOver({ view, until }: Following): boolean {
 
 /** One stream of the task, from where its reader stands. */
 function subscribe({ connection, taskId, view, signal, extras }: Following): AsyncGenerator<StreamResponse, undefined> {
-  const headers = { ...extras.headers, ...(view.position !== undefined && { "last-event-id": view.position }) };
+  const { lastEventId } = view;
+  // Headers hold bytes: text goes as that of its UTF-8.
+  const resume = lastEventId === undefined ? {} : { "last-event-id": Buffer.from(lastEventId).toString("latin1") };
+  const headers = { ...extras.headers, ...resume };
   return connection.stream({ ...extras, signal, headers }, ({ calls, tenant, options }) =>
     calls.subscribeToTask({ id: taskId, tenant }, options),
   );

@@ -1,6 +1,7 @@
 /** A task as its reader has assembled it so far, and where in its log the reader stands. */
 import { type JsonObject, type JsonValue, isMessage } from "@bufbuild/protobuf";
 import { type StreamResponse, type Task, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { lastEventIdOf } from "../bindings/transport.ts";
 import { apply, copyTask, isAtRest, isTerminal, stateOf } from "../core/task.ts";
 
 /** Key of a frame's position in its metadata: docs/extensions.md. */
@@ -16,6 +17,7 @@ export interface Observed {
 export class TaskView {
   #task: Task | undefined;
   #position: string | undefined;
+  #eventId: string | undefined;
   readonly #incomplete = new Set<string>();
   /** Whether it began with the task as a whole, not with what came of it. */
   #isWhole: boolean;
@@ -36,6 +38,11 @@ export class TaskView {
   /** `<taskId>/<offset>.<mark>` of the last frame, where the server tells positions. */
   get position(): string | undefined {
     return this.#position;
+  }
+
+  /** What a reader that comes back tells the server: its position, or else the id that the last event had on its way. */
+  get lastEventId(): string | undefined {
+    return this.#position ?? this.#eventId;
   }
 
   /** Artifacts of which a part may be missing (CL-23). */
@@ -72,6 +79,7 @@ export class TaskView {
     const taskId = payload.case === "task" ? payload.value.id : payload.value.taskId;
     const at = takePosition(payload.value);
     this.#position = at === undefined ? undefined : `${taskId}/${at}`;
+    this.#eventId = lastEventIdOf(frame);
     if (payload.case === "task") {
       this.#incomplete.clear();
       this.#isWhole = true;
@@ -87,6 +95,7 @@ export class TaskView {
     this.#task = task;
     this.#observed = { by: "get-task", at: Date.now() };
     this.#position = undefined;
+    this.#eventId = undefined;
     this.#incomplete.clear();
     this.#isWhole = true;
   }

@@ -240,9 +240,10 @@ for (const [name, { open, wrap }] of Object.entries(JSON_BINDINGS)) {
       assert.deepEqual([frames, end !== "clean" && [end.reason, end.message]], [[], ["UNSUPPORTED_OPERATION", "no streams"]]);
     });
 
-    test("http-204: over, without a frame", async () => {
+    test("http-204: there is no stream, and it is not to be asked for again", async () => {
       const { status, type } = row("http-204");
-      assert.deepEqual(await answered(status, type, ""), { frames: [], end: "clean" });
+      const { frames, end } = await answered(status, type, "");
+      assert.deepEqual([frames, end !== "clean" && end.reason], [[], "UNSUPPORTED_OPERATION"]);
     });
 
     test("http-html: fails and is not parsed, whatever it looks like", async () => {
