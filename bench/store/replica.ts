@@ -11,8 +11,10 @@ import { ANONYMOUS } from "../../src/core/scope.ts";
 import { Snapshots } from "../../src/core/snapshots.ts";
 import type { CreateRequest } from "../../src/core/storage.ts";
 import { SILENT } from "../../src/core/telemetry.ts";
+import { ownedByName } from "../../src/rpc/auth/authenticate.ts";
 import { principalKey } from "../../src/rpc/call-facts.ts";
 import { resolveOptions, type ServerOptions } from "../../src/server/options.ts";
+import { ServerWebhooks } from "../../src/server/webhooks.ts";
 import { A2AServiceImpl } from "../../src/service/a2a-service.ts";
 import { publicCard } from "../../src/service/agent-card.ts";
 import { callDrained, streamDrained, Streams } from "../../src/service/streams.ts";
@@ -74,7 +76,9 @@ export class Replica implements AsyncDisposable {
     const parts = { agent, log: SILENT, storage, snapshots: this.snapshots, options };
     this.worker = new Worker({ ...parts, abandon: () => Promise.resolve() });
     this.service = new A2AServiceImpl({
+      webhooks: new ServerWebhooks(options),
       ...parts,
+      ownerOf: ownedByName,
       card: publicCard(agent.card, options, false),
       worker: this.worker,
       streams: new Streams(streamDrained),

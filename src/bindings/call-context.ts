@@ -1,8 +1,11 @@
 /** Connect's HandlerContext for the bindings that Connect does not serve; what few calls use is made only when asked for. */
+import type { Duplex } from "node:stream";
+import { TLSSocket } from "node:tls";
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { type ConnectError, type ContextValues, createContextValues, type HandlerContext } from "@connectrpc/connect";
-import { TASK_ID_HEADER } from "../rpc/call-facts.ts";
+import { certificateKey, TASK_ID_HEADER } from "../rpc/call-facts.ts";
 import { connectError } from "../rpc/errors.ts";
+import { certificateOf } from "./peer-certificate.ts";
 import { PlainHeaders } from "./plain-headers.ts";
 
 /** Why a call's signal aborts, made once: an error with its stack costs more than the rest of a small call. */
@@ -29,6 +32,8 @@ export interface CallInit {
   readonly headers: () => Iterable<readonly [string, string]>;
   /** Milliseconds from now; undefined: no deadline. */
   readonly timeoutMs?: number | undefined;
+  /** The connection. */
+  readonly socket: Duplex | undefined;
 }
 
 /** One call: its headers, and one signal that aborts when its peer leaves, its deadline passes, or it is over. */
@@ -44,7 +49,7 @@ export class CallContext implements HandlerContext {
   readonly #deadline: number | undefined;
   readonly #timer: NodeJS.Timeout | undefined;
   #requestHeader: Headers | undefined;
-  #responseHeader: Headers | undefined;
+  #responseHeader: PlainHeaders | undefined;
   #responseTrailer: Headers | undefined;
   #values: ContextValues | undefined;
 
@@ -55,6 +60,7 @@ export class CallContext implements HandlerContext {
     this.protocolName = init.protocolName;
     this.requestMethod = init.requestMethod;
     this.url = init.url;
+    if (init.socket instanceof TLSSocket) this.values.set(certificateKey, certificateOf(init.socket));
     if (init.timeoutMs === undefined) return;
     this.#deadline = Date.now() + init.timeoutMs;
     // Longer timers than Node's would fire at once.
@@ -91,8 +97,8 @@ export class CallContext implements HandlerContext {
   }
 
   /** The response headers that were set, if any. */
-  *responseHeaders(): IterableIterator<[string, string]> {
-    if (this.#responseHeader !== undefined) yield* this.#responseHeader;
+  *responseHeaders(): IterableIterator<[string, string | string[]]> {
+    if (this.#responseHeader !== undefined) yield* this.#responseHeader.lines();
   }
 
   /** Ends the call: the signal aborts with the reason. Idempotent. */

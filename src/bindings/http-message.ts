@@ -1,10 +1,11 @@
 /** Requests and replies of HTTP/1.1 and HTTP/2 alike, and where the two differ. */
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from "node:http2";
+import type { Socket } from "node:net";
 import type { Readable } from "node:stream";
 
 /** A request, whichever version it came by. */
-export type HttpRequest = Readable & Pick<IncomingMessage, "headers" | "rawHeaders" | "method" | "url" | "complete">;
+export type HttpRequest = Readable & Pick<IncomingMessage, "headers" | "rawHeaders" | "method" | "url" | "complete" | "socket">;
 
 /** A reply, whichever version it goes by. */
 export interface HttpResponse {
@@ -36,6 +37,12 @@ export function http1Of(response: HttpResponse): ServerResponse | undefined {
 /** The HTTP/2 stream of a request; undefined over HTTP/1.1. */
 export function streamOfRequest(request: HttpRequest): ServerHttp2Stream | undefined {
   return "stream" in request ? (request as Http2ServerRequest).stream : undefined;
+}
+
+/** The connection of a request, one object for all requests that come over it. */
+export function socketOf(request: HttpRequest): Socket | undefined {
+  const stream = streamOfRequest(request);
+  return stream === undefined ? request.socket : stream.session?.socket;
 }
 
 /** Whether nothing that is written reaches anybody. */

@@ -23,8 +23,22 @@ export class TurnAborted extends Error {
   }
 }
 
-/** One run of the agent on a task, until `run` returns or throws. */
-export interface Turn {
+/** Who calls, as far as the server knows. */
+export interface Caller {
+  /** `anonymous` where nobody authenticated. */
+  readonly principal: string;
+  /** Tenant that the call named; empty where tenancy is off. */
+  readonly tenant: string;
+  /** Whose tasks the caller's are: the principal, unless the server's `ownerOf` says otherwise. */
+  readonly owner: string;
+  /** What the caller may do, in the words of whoever vouches for it; empty where nobody does. */
+  readonly scopes: readonly string[];
+  /** What else is known of the caller, such as the claims of its token that the server is told to hand on. */
+  readonly claims: JsonObject;
+}
+
+/** One run of the agent on a task, until `run` returns or throws; called by whoever sent its message. */
+export interface Turn extends Caller {
   readonly taskId: string;
   readonly contextId: string;
   /** The task as it is stored now: what was yielded is in it as soon as it is appended. Read it, do not change it. */
@@ -39,10 +53,6 @@ export interface Turn {
   readonly attempt: number;
   /** Whether an earlier run of this turn was cut off by a crash or a drain (only for agents that say `resumable`). */
   readonly resumed: boolean;
-  /** Who called; `anonymous` where nobody authenticated. */
-  readonly principal: string;
-  /** Tenant that the call named; empty where tenancy is off. */
-  readonly tenant: string;
   /** Metadata of the request that brought the message. */
   readonly metadata: JsonObject | undefined;
   /** Media types the caller takes; empty means any (R-020). */
@@ -63,11 +73,9 @@ export interface Turn {
 }
 
 /** What `reply` is asked with: a message that names no task. */
-export interface ReplyRequest {
+export interface ReplyRequest extends Caller {
   readonly message: Message;
   readonly signal: AbortSignal;
-  readonly principal: string;
-  readonly tenant: string;
   readonly metadata: JsonObject | undefined;
   readonly acceptedOutputModes: readonly string[];
   readonly extensions: readonly string[];
@@ -86,26 +94,19 @@ export interface BeginTask {
 
 /**
  * A task that was canceled while no turn ran on it; or one that `reply` wanted to begin and that never came to be, since a repeat of the
- * same send was quicker on another replica.
+ * same send was quicker on another replica. The caller is who asked for its end.
  */
-export interface CanceledTask {
+export interface CanceledTask extends Caller {
   readonly taskId: string;
   readonly contextId: string;
   readonly memo: JsonObject | undefined;
-  /** Who asked for the end of the task. */
-  readonly principal: string;
-  readonly tenant: string;
   /** Metadata of the request to cancel. */
   readonly metadata: JsonObject | undefined;
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /** Who asks for the extended card. */
-export interface CardReader {
-  readonly principal: string;
-  /** Tenant that the call named; empty where tenancy is off. */
-  readonly tenant: string;
-}
+export type CardReader = Caller;
 
 /** An agent. Only `card` and `run` are required. */
 export interface Agent {

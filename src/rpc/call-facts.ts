@@ -1,10 +1,15 @@
 /** What policy has found out about a call, for the service to read. */
 import { type ContextKey, createContextKey, type HandlerContext } from "@connectrpc/connect";
-import type { Principal } from "./auth/authenticate.ts";
+import type { PeerCertificate, Principal } from "./auth/authenticate.ts";
 
 /** Who calls; undefined until the call was authenticated. */
 export const principalKey: ContextKey<Principal | undefined> = createContextKey<Principal | undefined>(undefined, {
   description: "principal",
+});
+
+/** The certificate that the peer of the call's connection has shown. */
+export const certificateKey: ContextKey<PeerCertificate | undefined> = createContextKey<PeerCertificate | undefined>(undefined, {
+  description: "peer certificate",
 });
 
 /** Response header, and gRPC initial metadata, that names the task as soon as it exists. */

@@ -1,10 +1,10 @@
-/** Policy around the service: who may call, in which version, with which extensions. Every binding gets it identically. */
+/** Policy around the service: who may call what, in which version, with which extensions. Every binding gets it identically. */
 import type { DescMethod, DescService, Message } from "@bufbuild/protobuf";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { AgentCard } from "../../gen/lf/a2a/v1/a2a_pb.ts";
-import type { Authenticate } from "./auth/authenticate.ts";
+import type { Authenticate, Authorize } from "./auth/authenticate.ts";
 import { checkBinaryInput } from "./binary-input.ts";
-import { extensionsKey, principalKey } from "./call-facts.ts";
+import { certificateKey, extensionsKey, principalKey, principalOf } from "./call-facts.ts";
 import { connectError, withOlderCodes } from "./errors.ts";
 import { activeExtensions, EXTENSIONS_HEADER, requestedExtensions } from "./extensions.ts";
 import { lazyStream } from "./lazy-stream.ts";
@@ -14,6 +14,8 @@ import { checkVersion } from "./version.ts";
 /** What policy is made of. */
 export interface PolicyOptions {
   readonly authenticate: Authenticate;
+  /** Default: who is let in may call everything. */
+  readonly authorize?: Authorize | undefined;
   readonly card: AgentCard;
   /** Whose error codes are used: those of A2A 1.0.1, or of 1.0.0 (C-06). */
   readonly errorCodes: "1.0.1" | "1.0.0";
@@ -26,8 +28,13 @@ export interface GuardedService<S extends DescService> {
   readonly desc: S;
   readonly impl: ServiceImpl<S>;
   /**
-   * Authenticates a call by its headers alone. A binding calls it before it reads the body, so that a stranger learns nothing of how
-   * bodies are judged; a method calls it for the binding that did not.
+   * Finds out who calls, by the headers alone. A binding whose body names the method calls it before it reads that, so that a stranger
+   * learns nothing of how bodies are judged.
+   */
+  readonly authenticate: (context: HandlerContext) => Promise<void>;
+  /**
+   * Authenticates a call, where that was not done yet, and judges whether its principal may call the method. A binding calls it before it
+   * reads the request; a method calls it for the binding that did not.
    */
   readonly admit: (context: HandlerContext) => Promise<void>;
   /**
@@ -39,16 +46,29 @@ export interface GuardedService<S extends DescService> {
 
 type Method = (request: Message, context: HandlerContext) => unknown;
 
-/** Wraps an implementation. The order is authenticate, version, extensions; then the method with its own checks (requirements 1.7). */
+/** Wraps an implementation. The order is authenticate, authorize, version, extensions; then the method with its own checks (requirements 1.7). */
 export function guard<S extends DescService>(desc: S, impl: ServiceImpl<S>, options: PolicyOptions): GuardedService<S> {
-  const admit = async (context: HandlerContext): Promise<void> => {
+  const authenticate = async (context: HandlerContext): Promise<void> => {
     if (context.values.get(principalKey) !== undefined) return;
-    const verdict = await options.authenticate(context.requestHeader);
+    const { requestHeader, url, values } = context;
+    const verdict = await options.authenticate(requestHeader, { url, certificate: values.get(certificateKey) });
     if ("challenge" in verdict) {
-      context.responseHeader.set("www-authenticate", verdict.challenge);
+      challenge(context, verdict.challenge);
       throw connectError("UNAUTHENTICATED", verdict.message);
     }
-    context.values.set(principalKey, verdict);
+    values.set(principalKey, verdict);
+  };
+  const admitted = new WeakSet<HandlerContext>();
+  const admit = async (context: HandlerContext): Promise<void> => {
+    if (admitted.has(context)) return;
+    await authenticate(context);
+    const denial = await options.authorize?.(principalOf(context), context.method.name);
+    if (denial !== undefined) {
+      if (denial.challenge !== undefined) challenge(context, denial.challenge);
+      const metadata = { operation: context.method.name, ...(denial.scopes && { missingScopes: denial.scopes.join(" ") }) };
+      throw connectError("PERMISSION_DENIED", denial.message, { metadata });
+    }
+    admitted.add(context);
   };
   const agreed = new WeakSet<HandlerContext>();
   const agree = (context: HandlerContext): void => {
@@ -66,9 +86,13 @@ export function guard<S extends DescService>(desc: S, impl: ServiceImpl<S>, opti
   };
   const methods = impl as Record<string, Method>;
   const guarded = Object.fromEntries(desc.methods.map((method) => [method.localName, guardMethod(method, methods, before)]));
-  if (options.errorCodes === "1.0.1") return { desc, impl: guarded as ServiceImpl<S>, admit, agree };
+  if (options.errorCodes === "1.0.1") return { desc, impl: guarded as ServiceImpl<S>, authenticate, admit, agree };
   const recoded = Object.fromEntries(desc.methods.map((method) => [method.localName, recode(method, guarded)]));
-  return { desc, impl: recoded as ServiceImpl<S>, admit, agree: (context) => withCodes(() => agree(context)) };
+  return { desc, impl: recoded as ServiceImpl<S>, authenticate, admit, agree: (context) => withCodes(() => agree(context)) };
+}
+
+function challenge({ responseHeader }: HandlerContext, challenges: string | readonly string[]): void {
+  for (const one of [challenges].flat()) responseHeader.append("www-authenticate", one);
 }
 
 /** A method whose errors have the older codes. */
@@ -101,7 +125,7 @@ function guardMethod(method: DescMethod, methods: Record<string, Method>, before
   // Called as a member: implementations may be classes.
   const call = (request: Message, context: HandlerContext): unknown => {
     checkBinaryInput(method.input, request);
-    applyTenant(request, context.requestHeader);
+    applyTenant(request, context.requestHeader, principalOf(context));
     return methods[method.localName]?.(request, context);
   };
   if (method.methodKind === "server_streaming") {

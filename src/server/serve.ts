@@ -21,7 +21,7 @@ import { Snapshots } from "../core/snapshots.ts";
 import type { Storage } from "../core/storage.ts";
 import { type Log, SILENT } from "../core/telemetry.ts";
 import { anonymous } from "../rpc/auth/anonymous.ts";
-import type { Authenticate } from "../rpc/auth/authenticate.ts";
+import { type Authenticate, type Authorize, ownedByName, type OwnerOf } from "../rpc/auth/authenticate.ts";
 import { bearerTokens } from "../rpc/auth/bearer-tokens.ts";
 import { internalErrors } from "../rpc/errors.ts";
 import { guard } from "../rpc/policy.ts";
@@ -33,6 +33,7 @@ import { MemoryStorage } from "../storage/memory/memory-storage.ts";
 import { pause } from "../core/pause.ts";
 import { Worker } from "../worker/worker.ts";
 import { opsServer } from "./ops.ts";
+import { ServerWebhooks } from "./webhooks.ts";
 import { OptionsError, resolveOptions, type ServerOptions, type ServerOptionsInput } from "./options.ts";
 
 /** What to serve. Everything but the agent has a default. */
@@ -42,6 +43,10 @@ export interface ServeInit extends ServerOptionsInput {
   readonly storage?: Storage;
   /** Default: bearer tokens where `tokens` are given, else everybody is `anonymous`. */
   readonly authenticate?: Authenticate;
+  /** Whether a principal may call an operation. Default: by `auth.scopes`. */
+  readonly authorize?: Authorize;
+  /** Whose a principal's tasks are: who has the same owner sees the same tasks. Default: each principal's own. */
+  readonly ownerOf?: OwnerOf;
   /** Default: silent. */
   readonly log?: Log;
 }
@@ -66,10 +71,17 @@ const JSON_RPC_BASES = ["/jsonrpc", "/a2a/jsonrpc"];
 
 /** Starts a server; resolves when all its ports listen. */
 export async function serve(init: ServeInit): Promise<RunningServer> {
-  const { agent, storage, authenticate, log, ...given } = init;
+  const { agent, storage, authenticate, authorize, ownerOf, log, ...given } = init;
   const options = resolveOptions(given);
   const own = storage === undefined ? await openStorage(agent, options, log ?? SILENT) : undefined;
-  const server = new RunningServer(agent, options, { storage: storage ?? own, ownsStorage: own !== undefined, authenticate, log });
+  const server = new RunningServer(agent, options, {
+    storage: storage ?? own,
+    ownsStorage: own !== undefined,
+    authenticate,
+    authorize,
+    ownerOf,
+    log,
+  });
   await server.start();
   return server;
 }
@@ -100,6 +112,8 @@ export class RunningServer implements AsyncDisposable {
   readonly #streams = new Streams(streamDrained);
   readonly #waits = new Streams(callDrained);
   readonly #worker: Worker;
+  readonly #webhooks: ServerWebhooks;
+  readonly #snapshots: Snapshots;
   readonly #grpc: GrpcServer;
   readonly #health: Health;
   readonly #reflection: Reflection | undefined;
@@ -122,13 +136,29 @@ export class RunningServer implements AsyncDisposable {
     if (parts.authenticate === undefined && options.tokens !== undefined) declareBearer(this.card);
     const storage = this.#storage;
     const snapshots = new Snapshots(storage, options);
+    this.#snapshots = snapshots;
+    this.#webhooks = new ServerWebhooks(options);
     const abandon = (taskId: string): Promise<void> => abandonTask({ agent, log, storage, snapshots }, taskId);
     this.#worker = new Worker({ agent, storage, snapshots, options, log, abandon });
     const worker = this.#worker;
-    const service = new A2AServiceImpl({ agent, log, card: this.card, storage, snapshots, worker, options, streams, waits });
+    const { ownerOf = ownedByName } = parts;
+    const service = new A2AServiceImpl({
+      agent,
+      log,
+      webhooks: this.#webhooks,
+      card: this.card,
+      storage,
+      snapshots,
+      worker,
+      options,
+      streams,
+      waits,
+      ownerOf,
+    });
     const authenticate = parts.authenticate ?? (options.tokens === undefined ? anonymous : bearerTokens(options.tokens));
     const guarded = guard(A2AService, service, {
       authenticate,
+      authorize: parts.authorize,
       card: this.card,
       assumeVersion: options.assumeVersion,
       errorCodes: options.errorCodes,
@@ -182,6 +212,7 @@ export class RunningServer implements AsyncDisposable {
       throw error;
     }
     this.#worker.start();
+    this.#webhooks.start({ storage: this.#storage, snapshots: this.#snapshots, log: this.#log });
     this.#become("serving");
   }
 
@@ -231,6 +262,7 @@ export class RunningServer implements AsyncDisposable {
     this.#reflection?.drain();
     const closed = this.#closePorts();
     await finished;
+    await this.#webhooks.drain();
     // What waits for a task that ended here has its answer; the rest is told to ask another replica.
     await this.#waits.idle(ANSWER_MS);
     this.#waits.drain();
@@ -284,5 +316,7 @@ interface Parts {
   /** Whether the server closes the store. Default: where it made it itself. */
   readonly ownsStorage?: boolean;
   readonly authenticate: Authenticate | undefined;
+  readonly authorize?: Authorize | undefined;
+  readonly ownerOf?: OwnerOf | undefined;
   readonly log: Log | undefined;
 }

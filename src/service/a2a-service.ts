@@ -18,6 +18,7 @@ import type {
   TaskPushNotificationConfig,
 } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { type SendMessageResponseSchema, StreamResponseSchema, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import type { Caller } from "../core/agent.ts";
 import { aboutTask, TaskError, taskNotFound } from "../core/errors.ts";
 import type { Frame } from "../core/follow.ts";
 import type { Snapshot } from "../core/fold.ts";
@@ -25,9 +26,10 @@ import { type Position, samePosition } from "../core/log-entry.ts";
 import type { Scope } from "../core/scope.ts";
 import type { Current } from "../core/snapshots.ts";
 import { isAtRest, isTerminal, stateAfter, stateOf } from "../core/task.ts";
-import { acceptedKey, extensionsKey, principalOf, TASK_ID_HEADER } from "../rpc/call-facts.ts";
+import { acceptedKey, extensionsKey, TASK_ID_HEADER } from "../rpc/call-facts.ts";
 import { lazyStream } from "../rpc/lazy-stream.ts";
 import { callEnded } from "./call-ended.ts";
+import { callerOf } from "./caller.ts";
 import { cancelTask } from "./cancel-task.ts";
 import { extendedCard } from "./extended-card.ts";
 import { plainFrame, withHistory } from "./frames.ts";
@@ -73,10 +75,11 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
   subscribeToTask(request: SubscribeToTaskRequest, context: HandlerContext): AsyncIterable<StreamResponse> {
     return lazyStream(async () => {
       this.#requireStreaming();
+      const caller = this.#caller(request, context);
       validateTaskRequest(request, this.#init.options);
       const resume = resumeOf(context);
       if (resume !== undefined && resume.taskId !== request.id) throw badResume("names another task than the request");
-      const current = await this.#current(request, context);
+      const current = await this.#current(request, caller);
       context.responseHeader.set(TASK_ID_HEADER, request.id);
       if (resume !== undefined) return this.#goOn(current, context, "subscription", projector(context));
       if (isTerminal(current.meta.state)) throw ended(request.id);
@@ -85,19 +88,21 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
   }
 
   async getTask(request: GetTaskRequest, context: HandlerContext): Promise<Task> {
+    const caller = this.#caller(request, context);
     validateTaskRequest(request, this.#init.options);
-    const { snapshot } = await this.#current(request, context);
+    const { snapshot } = await this.#current(request, caller);
     return withHistory(snapshot.task, request.historyLength);
   }
 
   listTasks(request: ListTasksRequest, context: HandlerContext): ReturnType<ServiceImpl<typeof A2AService>["listTasks"]> {
-    return listTasks(this.#init, scopeOf(request.tenant, context), request);
+    return listTasks(this.#init, this.#caller(request, context), request);
   }
 
   async cancelTask(request: CancelTaskRequest, context: HandlerContext): Promise<Task> {
+    const caller = this.#caller(request, context);
     validateTaskRequest(request, this.#init.options);
-    await this.#current(request, context);
-    const asked = { scope: scopeOf(request.tenant, context), headers: this.#forwarded(context), signal: context.signal };
+    await this.#current(request, caller);
+    const asked = { caller, headers: this.#forwarded(context), signal: context.signal };
     const task = await cancelTask(this.#init, request, asked);
     return withHistory(task, undefined);
   }
@@ -107,7 +112,7 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
     context: HandlerContext,
   ): Promise<TaskPushNotificationConfig> {
     requirePush(this.#init.options);
-    return this.#push.create(request, scopeOf(request.tenant, context));
+    return this.#push.create(request, this.#caller(request, context));
   }
 
   async getTaskPushNotificationConfig(
@@ -115,7 +120,7 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
     context: HandlerContext,
   ): Promise<TaskPushNotificationConfig> {
     requirePush(this.#init.options);
-    return this.#push.get(request, scopeOf(request.tenant, context));
+    return this.#push.get(request, this.#caller(request, context));
   }
 
   async listTaskPushNotificationConfigs(
@@ -123,25 +128,26 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
     context: HandlerContext,
   ): Promise<{ configs: TaskPushNotificationConfig[]; nextPageToken: string }> {
     requirePush(this.#init.options);
-    return this.#push.list(request, scopeOf(request.tenant, context));
+    return this.#push.list(request, this.#caller(request, context));
   }
 
   async deleteTaskPushNotificationConfig(request: DeleteTaskPushNotificationConfigRequest, context: HandlerContext): Promise<object> {
     requirePush(this.#init.options);
-    await this.#push.delete(request, scopeOf(request.tenant, context));
+    await this.#push.delete(request, this.#caller(request, context));
     return {};
   }
 
-  async getExtendedAgentCard({ tenant }: GetExtendedAgentCardRequest, context: HandlerContext): Promise<AgentCard> {
-    validateTenant(tenant, this.#init.options);
-    return extendedCard(this.#init, { principal: principalOf(context).name, tenant }, context);
+  async getExtendedAgentCard(request: GetExtendedAgentCardRequest, context: HandlerContext): Promise<AgentCard> {
+    const caller = this.#caller(request, context);
+    validateTenant(request.tenant, this.#init.options);
+    return extendedCard(this.#init, caller, context);
   }
 
   async #send(request: SendMessageRequest, context: HandlerContext): Promise<Sent> {
-    const scope = scopeOf(request.tenant, context);
+    const caller = this.#caller(request, context);
     const extensions = [...context.values.get(extensionsKey)];
     const [headers, resume] = [this.#forwarded(context), resumeOf(context)];
-    const sent = await this.#sends.send({ request, scope, signal: context.signal, extensions, headers, resume });
+    const sent = await this.#sends.send({ request, caller, signal: context.signal, extensions, headers, resume });
     if (sent.is === "task") context.responseHeader.set(TASK_ID_HEADER, sent.first.task.id);
     if (sent.is === "resumed") context.responseHeader.set(TASK_ID_HEADER, sent.current.meta.id);
     return sent;
@@ -164,9 +170,14 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
     return this.#follow(meta.id, position, context, kind, project);
   }
 
+  /** Who calls, which is settled before anything of the request is judged. */
+  #caller({ tenant }: { readonly tenant: string }, context: HandlerContext): Caller {
+    return callerOf(context, tenant, this.#init.ownerOf);
+  }
+
   /** The task, if the caller may see it. */
-  async #current({ id, tenant }: { id: string; tenant: string }, context: HandlerContext): Promise<Current> {
-    const current = await this.#init.snapshots.current(id, scopeOf(tenant, context));
+  async #current({ id }: { readonly id: string }, scope: Scope): Promise<Current> {
+    const current = await this.#init.snapshots.current(id, scope);
     if (current === undefined) throw taskNotFound(id);
     return current;
   }
@@ -243,11 +254,6 @@ function projector(context: HandlerContext, historyLength?: number): Projector {
 
 function ended(taskId: string): TaskError {
   return new TaskError("UNSUPPORTED_OPERATION", "the task has ended: read it with GetTask", { metadata: { taskId } });
-}
-
-/** Whose tasks a call is about. */
-function scopeOf(tenant: string, context: HandlerContext): Scope {
-  return { tenant, owner: principalOf(context).name };
 }
 
 async function* none(): AsyncGenerator<StreamResponse, undefined> {}

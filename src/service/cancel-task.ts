@@ -2,14 +2,18 @@
 import { create, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import { type CancelTaskRequest, type Task, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { type Command, CommandSchema } from "../../gen/throughline/v1/log_pb.ts";
+import type { Caller } from "../core/agent.ts";
 import { isRefused, TaskError, taskNotFound } from "../core/errors.ts";
 import { newMark } from "../core/log-entry.ts";
-import type { Scope } from "../core/scope.ts";
 import { isTerminal } from "../core/task.ts";
+import { storedCaller } from "../worker/caller.ts";
 import { tellCanceled } from "../worker/tell-canceled.ts";
 import type { ServiceInit } from "./service-init.ts";
 import { callEnded } from "./call-ended.ts";
 import { readyStatus } from "./ready-event.ts";
+
+/** Asks for the end of a task that nobody goes on with: the server itself. */
+const NOBODY: Caller = { principal: "", tenant: "", owner: "", scopes: [], claims: {} };
 
 /** What the owner may need, beyond the grace it gives its agent, to write CANCELED. */
 const APPEND_MS = 250;
@@ -20,9 +24,9 @@ const APPEND_MS = 250;
  */
 export async function cancelTask(init: ServiceInit, request: CancelTaskRequest, asked: Asked): Promise<Task> {
   const { storage, snapshots, options, waits } = init;
-  const { scope, headers, signal } = asked;
+  const { caller, headers, signal } = asked;
   const taskId = request.id;
-  const from = await append(init, taskId, cancelCommand(scope, headers, request.metadata));
+  const from = await append(init, taskId, cancelCommand(caller, headers, request.metadata));
   const grace = AbortSignal.timeout(options.cancelGraceMs + APPEND_MS);
   const until = AbortSignal.any([signal, grace]);
   const wait = waits.open({ storage, snapshots, taskId, from, project: () => undefined, signal: until });
@@ -35,7 +39,7 @@ export async function cancelTask(init: ServiceInit, request: CancelTaskRequest, 
 /** Ends an interrupted task that nobody went on with. Does nothing where it has ended or somebody has asked for that already. */
 export async function abandonTask(sources: Sources, taskId: string): Promise<void> {
   try {
-    await append(sources, taskId, cancelCommand({ tenant: "", owner: "" }, {}));
+    await append(sources, taskId, cancelCommand(NOBODY, {}));
   } catch (error) {
     if (!(error instanceof TaskError)) throw error;
   }
@@ -43,7 +47,7 @@ export async function abandonTask(sources: Sources, taskId: string): Promise<voi
 
 /** Who asks. */
 export interface Asked {
-  readonly scope: Scope;
+  readonly caller: Caller;
   /** Header fields that are handed on to the agent. */
   readonly headers: Readonly<Record<string, string>>;
   /** Ends the wait, not the request. */
@@ -76,8 +80,8 @@ async function append(sources: Sources, taskId: string, command: Command): Promi
   }
 }
 
-function cancelCommand({ owner, tenant }: Scope, headers: Readonly<Record<string, string>>, metadata?: JsonObject): Command {
-  const caller = { principal: owner, tenant };
+function cancelCommand(asking: Caller, headers: Readonly<Record<string, string>>, metadata?: JsonObject): Command {
+  const caller = storedCaller(asking);
   return create(CommandSchema, { kind: { case: "cancel", value: {} }, caller, headers: { ...headers }, ...(metadata && { metadata }) });
 }
 

@@ -22,10 +22,10 @@ export class FollowUps {
   async append(send: Send, received: Message, repeat: RepeatKey | undefined): Promise<{ first: Snapshot } | { repeat: Repeat }> {
     const { snapshots, worker, options, card } = this.#init;
     const { taskId } = received;
-    const push = pushOf(send, taskId, options);
+    const push = pushOf(send, taskId, this.#init);
     let entry: ReturnType<typeof commandEntry> | undefined;
     for (;;) {
-      const current = await snapshots.current(taskId, send.scope);
+      const current = await snapshots.current(taskId, send.caller);
       if (current === undefined) throw taskNotFound(taskId);
       this.#check(current, received);
       checkMediaTypes(card, received, send.request.configuration?.acceptedOutputModes ?? []);

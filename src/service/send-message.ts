@@ -42,11 +42,11 @@ export class SendFlow {
   /** Stores what the send asks for, then answers. Nothing is answered that was not stored. */
   async send(send: Send): Promise<Sent> {
     const { options, card, storage, worker } = this.#init;
-    const { request, scope } = send;
-    const message = validateSend(request, options);
+    const { request, caller } = send;
+    const message = validateSend(request, this.#init);
     if (request.configuration?.taskPushNotificationConfig !== undefined) requirePush(options);
     if (send.resume !== undefined) return this.#resumed(send, message, send.resume);
-    const digest = repeatDigest(scope, message);
+    const digest = repeatDigest(caller, message);
     const key = repeatKey(digest, message.taskId, options);
     const repeat = key && (await storage.findRepeat(key));
     if (repeat !== undefined) return this.#repeated(repeat);
@@ -65,8 +65,8 @@ export class SendFlow {
   }
 
   /** A send that says where its reader stood never starts work: it goes on with the task that the message belongs to. */
-  async #resumed({ scope }: Send, message: Message, { taskId }: Resume): Promise<Sent> {
-    const current = await this.#init.snapshots.current(taskId, scope);
+  async #resumed({ caller }: Send, message: Message, { taskId }: Resume): Promise<Sent> {
+    const current = await this.#init.snapshots.current(taskId, caller);
     if (current === undefined) throw taskNotFound(taskId);
     const { contextId } = current.meta;
     const sent = { ...message, taskId, contextId };
@@ -102,13 +102,13 @@ export class SendFlow {
     const lease = place && { token: place.token, replica: place.replica };
     const request = {
       id,
-      scope: send.scope,
+      scope: { tenant: send.caller.tenant, owner: send.caller.owner },
       contextId,
       entries,
       head: headAfter(task, []),
       repeat: key,
       lease,
-      push: pushOf(send, id, options),
+      push: pushOf(send, id, this.#init),
     };
     const reply = await worker.using(
       place,
@@ -146,7 +146,7 @@ export class SendFlow {
 
   /** Asks an agent that sometimes answers directly. Its answer is in no log (docs/agents.md, Direct replies). */
   async #reply(
-    { request, scope, signal, extensions, headers }: Send,
+    { request, caller, signal, extensions, headers }: Send,
     message: Message,
     contextId: string,
   ): Promise<{ readonly message: Message } | BeginTask | undefined> {
@@ -155,16 +155,15 @@ export class SendFlow {
     const timeout = AbortSignal.timeout(options.replyTimeoutMs);
     const over = AbortSignal.any([signal, timeout]);
     const asked = agent.reply({
+      ...caller,
       message,
       signal: over,
-      principal: scope.owner,
-      tenant: scope.tenant,
       metadata: request.metadata,
       acceptedOutputModes: request.configuration?.acceptedOutputModes ?? [],
       extensions,
       headers,
       contextId,
-      memoOf: async (id) => (await this.#init.snapshots.current(id, scope))?.snapshot.memo,
+      memoOf: async (id) => (await this.#init.snapshots.current(id, caller))?.snapshot.memo,
     });
     const answer = await untilAborted(asked, over, () => {
       if (timeout.aborted)

@@ -2,18 +2,19 @@
 import { create, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import type { AgentCard, Message, SendMessageRequest } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { type Command, CommandSchema } from "../../gen/throughline/v1/log_pb.ts";
-import type { Agent } from "../core/agent.ts";
+import type { Agent, Caller } from "../core/agent.ts";
 import { TaskError } from "../core/errors.ts";
 import { newMark, type NewEntry } from "../core/log-entry.ts";
 import type { PushConfigRequest } from "../core/push-configs.ts";
-import type { Scope } from "../core/scope.ts";
 import type { Snapshots } from "../core/snapshots.ts";
 import type { Log } from "../core/telemetry.ts";
 import type { Storage } from "../core/storage.ts";
+import { storedCaller } from "../worker/caller.ts";
 import type { Worker } from "../worker/worker.ts";
 import type { Resume } from "./log-extension.ts";
 import type { ServiceOptions } from "./options.ts";
 import { pushConfigOf } from "./push-configs.ts";
+import type { Webhooks } from "./webhooks.ts";
 
 /** What the flow needs. */
 export interface SendInit {
@@ -24,12 +25,13 @@ export interface SendInit {
   readonly snapshots: Snapshots;
   readonly worker: Worker;
   readonly options: ServiceOptions;
+  readonly webhooks: Webhooks;
 }
 
 /** A send as it came. */
 export interface Send {
   readonly request: SendMessageRequest;
-  readonly scope: Scope;
+  readonly caller: Caller;
   readonly signal: AbortSignal;
   /** URIs of the extensions that the call activated. */
   readonly extensions: readonly string[];
@@ -42,13 +44,13 @@ export interface Send {
 /** The entry of a message, with what a turn is told about its caller. */
 export function commandEntry(
   kind: "start" | "followUp",
-  { request, scope, extensions, headers }: Send,
+  { request, caller, extensions, headers }: Send,
   message: Message,
   memo?: JsonObject,
 ): NewEntry & { readonly content: Command } {
   const command: Command = create(CommandSchema, {
     kind: { case: kind, value: message },
-    caller: { principal: scope.owner, tenant: scope.tenant },
+    caller: storedCaller(caller),
     acceptedOutputModes: request.configuration?.acceptedOutputModes ?? [],
     extensions: [...extensions],
     headers: { ...headers },
@@ -59,9 +61,9 @@ export function commandEntry(
 }
 
 /** The webhook that came with a send. */
-export function pushOf({ request, scope }: Send, taskId: string, options: ServiceOptions): PushConfigRequest | undefined {
+export function pushOf({ request, caller }: Send, taskId: string, init: SendInit): PushConfigRequest | undefined {
   const given = request.configuration?.taskPushNotificationConfig;
-  return given && pushConfigOf(given, taskId, scope, options);
+  return given && pushConfigOf(given, taskId, caller, init);
 }
 
 /** a task that could not be kept is refused before it exists. */

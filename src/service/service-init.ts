@@ -1,9 +1,12 @@
 /** What the service is made of. */
+import type { OwnerOf } from "../rpc/auth/authenticate.ts";
 import type { SendInit } from "./send.ts";
 import type { Streams } from "./streams.ts";
 
 /** The parts that all operations share. */
 export interface ServiceInit extends SendInit {
+  /** Whose a principal's tasks are. */
+  readonly ownerOf: OwnerOf;
   /** Streams of callers. */
   readonly streams: Streams;
   /** Calls that wait for a task: a drain gives them longer. */

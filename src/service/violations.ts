@@ -28,9 +28,14 @@ export function checkTenant(bad: Violations, tenant: string, { tenants }: Servic
   if (tenant === "") return;
   if (tenants === undefined) bad.add("tenant", "this server has no tenants: leave it out");
   else if (NO_TENANTS.has(tenant) || (tenants !== "any" && !tenants.includes(tenant))) {
-    throw new TaskError("TENANT_NOT_FOUND", "no such tenant", { metadata: { tenant: tenant.slice(0, MAX_ID) } });
+    throw tenantNotFound(tenant);
   }
   checkId(bad, "tenant", tenant);
+}
+
+/** The same for a tenant that there is not and for one that the caller may not name. */
+export function tenantNotFound(tenant: string): TaskError {
+  return new TaskError("TENANT_NOT_FOUND", "no such tenant", { metadata: { tenant: tenant.slice(0, MAX_ID) } });
 }
 
 /** An id that a caller may choose is not longer than it may be. */

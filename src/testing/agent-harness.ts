@@ -20,12 +20,14 @@ import { ANONYMOUS } from "../core/scope.ts";
 import { Snapshots } from "../core/snapshots.ts";
 import { isAtRest, stateAfter, stateOf } from "../core/task.ts";
 import { type Log, SILENT } from "../core/telemetry.ts";
+import { ownedByName } from "../rpc/auth/authenticate.ts";
 import { extensionsKey, principalKey } from "../rpc/call-facts.ts";
 import { resolveOptions, type ServerOptions, type ServerOptionsInput } from "../server/options.ts";
 import { A2AServiceImpl } from "../service/a2a-service.ts";
 import { publicCard } from "../service/agent-card.ts";
 import { abandonTask } from "../service/cancel-task.ts";
 import { callDrained, streamDrained, Streams } from "../service/streams.ts";
+import { ServerWebhooks } from "../server/webhooks.ts";
 import { Worker } from "../worker/worker.ts";
 import { type ExpirableStore, memoryStore, redisStore } from "./expirable-store.ts";
 import { LeaseBook } from "./lease-book.ts";
@@ -87,8 +89,10 @@ export class AgentHarness implements AsyncDisposable {
     if (card.capabilities !== undefined) card.capabilities.streaming = true;
     const replica = (): Worker => this.worker;
     this.#service = new A2AServiceImpl({
+      webhooks: new ServerWebhooks(options),
       agent,
       log,
+      ownerOf: ownedByName,
       card,
       storage,
       snapshots: this.#snapshots,

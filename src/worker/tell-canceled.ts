@@ -3,6 +3,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import type { Command } from "../../gen/throughline/v1/log_pb.ts";
 import type { Agent } from "../core/agent.ts";
 import type { Log } from "../core/telemetry.ts";
+import { callerOf } from "./caller.ts";
 
 /** The task, and what asked for its end. */
 export interface Cancellation {
@@ -17,7 +18,6 @@ export interface Cancellation {
 export function tellCanceled({ agent, log }: { readonly agent: Agent; readonly log: Log }, cancellation: Cancellation): void {
   const { taskId, contextId, memo, command } = cancellation;
   const { caller, metadata, headers = {} } = command ?? {};
-  const tell = async (): Promise<void> =>
-    agent.canceled?.({ taskId, contextId, memo, principal: caller?.principal ?? "", tenant: caller?.tenant ?? "", metadata, headers });
+  const tell = async (): Promise<void> => agent.canceled?.({ taskId, contextId, memo, ...callerOf(caller), metadata, headers });
   tell().catch((error: unknown) => log.warn({ taskId, error }, "the agent threw when it was told that a task was canceled"));
 }

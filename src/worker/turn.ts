@@ -7,10 +7,11 @@ import { type AbortCause, type Agent, type Turn, TurnAborted } from "../core/age
 import { TaskError } from "../core/errors.ts";
 import type { AgentEvent } from "../core/events.ts";
 import type { Placed } from "../core/fold.ts";
-import { ANONYMOUS, type Scope } from "../core/scope.ts";
+import type { Scope } from "../core/scope.ts";
 import { isInterrupted, isTerminal } from "../core/task.ts";
 import type { Log } from "../core/telemetry.ts";
 import { announceArtifact, completeEvent, completeMemo, statusEvent } from "./agent-response.ts";
+import { callerOf } from "./caller.ts";
 import { type LogWriter, WriterClosed } from "./log-writer.ts";
 
 /** An agent that never awaits must not keep the event loop for longer than this. */
@@ -219,10 +220,11 @@ export class TurnRun {
   #turn(): Turn {
     const { writer, input, attempt, resumed, next, memoOf } = this.#init;
     const { signal } = this.#abort;
-    const { caller, metadata, acceptedOutputModes, extensions, headers } = input.command;
+    const { caller: stored, metadata, acceptedOutputModes, extensions, headers } = input.command;
     const { id: taskId, contextId } = writer.fold.task;
-    const [principal, tenant] = [caller?.principal ?? ANONYMOUS, caller?.tenant ?? ""];
+    const caller = callerOf(stored);
     return {
+      ...caller,
       taskId,
       contextId,
       get task() {
@@ -235,8 +237,6 @@ export class TurnRun {
       signal,
       attempt,
       resumed,
-      principal,
-      tenant,
       metadata,
       acceptedOutputModes,
       extensions,
@@ -244,7 +244,7 @@ export class TurnRun {
       get memo(): JsonObject | undefined {
         return writer.fold.memo;
       },
-      memoOf: (id) => memoOf(id, { tenant, owner: principal }),
+      memoOf: (id) => memoOf(id, caller),
       // What a turn has left waiting must not take a message from the next one.
       next: () => next(signal, () => this.#over),
     };

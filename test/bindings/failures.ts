@@ -30,12 +30,25 @@ const ROWS: Readonly<Record<string, Row>> = {
   MESSAGE_TOO_LARGE: [8, 413, -31413, 413, OWN],
   RESOURCE_EXHAUSTED: [8, 429, -31429, 429, OWN],
   STORE_UNAVAILABLE: [14, 503, -32603, 503, OWN],
+  IDENTITY_UNAVAILABLE: [14, 503, -32603, 503, OWN],
+  PERMISSION_DENIED: [7, 403, -31403, 403, OWN],
   SERVER_DRAINING: [14, 503, -32603, 503, OWN],
   DEADLINE_EXCEEDED: [4, 504, -32603, 504, OWN],
 };
 
 /** HTTP status of a unary call by gRPC's code, as the Connect protocol has it. */
-const CONNECT_HTTP: Readonly<Record<number, number>> = { 3: 400, 4: 504, 5: 404, 8: 429, 9: 400, 12: 501, 13: 500, 14: 503, 16: 401 };
+const CONNECT_HTTP: Readonly<Record<number, number>> = {
+  3: 400,
+  4: 504,
+  5: 404,
+  7: 403,
+  8: 429,
+  9: 400,
+  12: 501,
+  13: 500,
+  14: 503,
+  16: 401,
+};
 
 /** What the same failure is on every binding. */
 export type PlainFailure = { readonly reason: string; readonly metadata: Record<string, string>; readonly violations: string[] };

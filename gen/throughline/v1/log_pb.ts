@@ -15,7 +15,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file throughline/v1/log.proto.
  */
 export const file_throughline_v1_log: GenFile = /*@__PURE__*/
-  fileDesc("Chh0aHJvdWdobGluZS92MS9sb2cucHJvdG8SDnRocm91Z2hsaW5lLnYxIisKBkNhbGxlchIRCglwcmluY2lwYWwYASABKAkSDgoGdGVuYW50GAIgASgJIpoDCgdDb21tYW5kEiMKBXN0YXJ0GAEgASgLMhIubGYuYTJhLnYxLk1lc3NhZ2VIABInCglmb2xsb3dfdXAYAiABKAsyEi5sZi5hMmEudjEuTWVzc2FnZUgAEigKBmNhbmNlbBgDIAEoCzIWLnRocm91Z2hsaW5lLnYxLkNhbmNlbEgAEiYKBmNhbGxlchgEIAEoCzIWLnRocm91Z2hsaW5lLnYxLkNhbGxlchIpCghtZXRhZGF0YRgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSHQoVYWNjZXB0ZWRfb3V0cHV0X21vZGVzGAYgAygJEhIKCmV4dGVuc2lvbnMYByADKAkSNQoHaGVhZGVycxgIIAMoCzIkLnRocm91Z2hsaW5lLnYxLkNvbW1hbmQuSGVhZGVyc0VudHJ5EiIKBG1lbW8YCSABKAsyFC50aHJvdWdobGluZS52MS5NZW1vGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgYKBGtpbmQiCAoGQ2FuY2VsIi4KBE1lbW8SJgoFdmFsdWUYASABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IkkKDVBsYWNlZENvbW1hbmQSDgoGb2Zmc2V0GAEgASgNEigKB2NvbW1hbmQYAiABKAsyFy50aHJvdWdobGluZS52MS5Db21tYW5kIoABCgpDaGVja3BvaW50Eh0KBHRhc2sYASABKAsyDy5sZi5hMmEudjEuVGFzaxIvCghjb21tYW5kcxgCIAMoCzIdLnRocm91Z2hsaW5lLnYxLlBsYWNlZENvbW1hbmQSIgoEbWVtbxgDIAEoCzIULnRocm91Z2hsaW5lLnYxLk1lbW9iBnByb3RvMw", [file_google_protobuf_struct, file_lf_a2a_v1_a2a]);
+  fileDesc("Chh0aHJvdWdobGluZS92MS9sb2cucHJvdG8SDnRocm91Z2hsaW5lLnYxInMKBkNhbGxlchIRCglwcmluY2lwYWwYASABKAkSDgoGdGVuYW50GAIgASgJEg4KBnNjb3BlcxgDIAMoCRInCgZjbGFpbXMYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Eg0KBW93bmVyGAUgASgJIpoDCgdDb21tYW5kEiMKBXN0YXJ0GAEgASgLMhIubGYuYTJhLnYxLk1lc3NhZ2VIABInCglmb2xsb3dfdXAYAiABKAsyEi5sZi5hMmEudjEuTWVzc2FnZUgAEigKBmNhbmNlbBgDIAEoCzIWLnRocm91Z2hsaW5lLnYxLkNhbmNlbEgAEiYKBmNhbGxlchgEIAEoCzIWLnRocm91Z2hsaW5lLnYxLkNhbGxlchIpCghtZXRhZGF0YRgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSHQoVYWNjZXB0ZWRfb3V0cHV0X21vZGVzGAYgAygJEhIKCmV4dGVuc2lvbnMYByADKAkSNQoHaGVhZGVycxgIIAMoCzIkLnRocm91Z2hsaW5lLnYxLkNvbW1hbmQuSGVhZGVyc0VudHJ5EiIKBG1lbW8YCSABKAsyFC50aHJvdWdobGluZS52MS5NZW1vGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgYKBGtpbmQiCAoGQ2FuY2VsIi4KBE1lbW8SJgoFdmFsdWUYASABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IkkKDVBsYWNlZENvbW1hbmQSDgoGb2Zmc2V0GAEgASgNEigKB2NvbW1hbmQYAiABKAsyFy50aHJvdWdobGluZS52MS5Db21tYW5kIoABCgpDaGVja3BvaW50Eh0KBHRhc2sYASABKAsyDy5sZi5hMmEudjEuVGFzaxIvCghjb21tYW5kcxgCIAMoCzIdLnRocm91Z2hsaW5lLnYxLlBsYWNlZENvbW1hbmQSIgoEbWVtbxgDIAEoCzIULnRocm91Z2hsaW5lLnYxLk1lbW9iBnByb3RvMw", [file_google_protobuf_struct, file_lf_a2a_v1_a2a]);
 
 /**
  * Who called: what a turn is told about the caller.
@@ -36,6 +36,27 @@ export type Caller = Message<"throughline.v1.Caller"> & {
    * @generated from field: string tenant = 2;
    */
   tenant: string;
+
+  /**
+   * What the principal may do, in the words of whoever vouches for it.
+   *
+   * @generated from field: repeated string scopes = 3;
+   */
+  scopes: string[];
+
+  /**
+   * What else is known of the principal, as far as the agent is to know it.
+   *
+   * @generated from field: google.protobuf.Struct claims = 4;
+   */
+  claims?: JsonObject | undefined;
+
+  /**
+   * Whose tasks the principal's are; empty where they are its own.
+   *
+   * @generated from field: string owner = 5;
+   */
+  owner: string;
 };
 
 /**

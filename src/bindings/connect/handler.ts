@@ -6,6 +6,7 @@ import type { GuardedService } from "../../rpc/policy.ts";
 import { CallContext, endsAfter } from "../call-context.ts";
 import { sendStatus } from "../http.ts";
 import { type Exchange, headersOf, type HttpHandler, mediaTypeOf, watchPeer } from "../http-exchange.ts";
+import { socketOf } from "../http-message.ts";
 import { type Form, FORMS } from "./form.ts";
 import { EnvelopedReply, refuse, sendMessage } from "./reply.ts";
 import { parseMessage, readMessage } from "./request.ts";
@@ -90,6 +91,7 @@ class ConnectBinding {
       requestMethod: "POST",
       url: request.url ?? "/",
       headers: () => headersOf(request),
+      socket: socketOf(request),
       timeoutMs: timeoutMs === undefined ? undefined : endsAfter(timeoutMs),
     });
     watchPeer(exchange, context);

@@ -1,19 +1,18 @@
 /** What unary and streaming calls of grpc-js share. */
 import type { DescMethod, DescService, Message } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
-import { type handleUnaryCall, Metadata, type ServerWritableStream, type StatusObject } from "@grpc/grpc-js";
+import { Metadata, type StatusObject } from "@grpc/grpc-js";
 import { parseBinaryInput } from "../../rpc/binary-input.ts";
 import { statusBytes, wireError } from "../../rpc/errors.ts";
 import type { GuardedService } from "../../rpc/policy.ts";
 import { asBuffer } from "../envelope.ts";
 import { CallContext, endsAfter, GONE } from "../call-context.ts";
+import { type Call, http2StreamOf } from "./http2-stream.ts";
 
 /** A service of any descriptor. */
 export type AnyGuarded = GuardedService<DescService>;
 /** A method of an implementation. */
 export type Impl = (request: Message, context: HandlerContext) => unknown;
-/** A call of either kind. */
-export type Call = Parameters<handleUnaryCall<Buffer, Buffer>>[0] | ServerWritableStream<Buffer, Buffer>;
 
 /** The context of a call: its signal follows deadline and cancellation. */
 export function contextOf(guarded: AnyGuarded, method: DescMethod, call: Call): CallContext {
@@ -26,6 +25,7 @@ export function contextOf(guarded: AnyGuarded, method: DescMethod, call: Call): 
     requestMethod: "POST",
     url: call.getPath(),
     headers: () => headersOf(call.metadata),
+    socket: http2StreamOf(call).session?.socket,
     // grpc-js ends the call at the deadline itself, with a bare status.
     timeoutMs: Number.isFinite(left) ? endsAfter(left) : undefined,
   });
@@ -51,7 +51,7 @@ export function headersOnce(call: Call, context: CallContext): () => void {
     if (sent) return;
     sent = true;
     const metadata = new Metadata();
-    for (const [name, value] of context.responseHeaders()) metadata.set(name, value);
+    for (const [name, value] of context.responseHeaders()) for (const one of [value].flat()) metadata.add(name, one);
     if (!call.cancelled) call.sendMetadata(metadata);
   };
 }

@@ -15,9 +15,10 @@ import { asBuffer } from "../envelope.ts";
 import type { WriterOptions } from "../frame-writer.ts";
 import { RST_CANCEL } from "../http-message.ts";
 import { LARGE_FRAME, waitForReader } from "../progress.ts";
-import { type AnyGuarded, type Call, contextOf, decode, type Impl, headersOnce, statusOf } from "./call.ts";
+import { type AnyGuarded, contextOf, decode, type Impl, headersOnce, statusOf } from "./call.ts";
 import { definitionOf } from "./definition.ts";
-import { http2StreamOf, streaming } from "./stream.ts";
+import { type Call, http2StreamOf } from "./http2-stream.ts";
+import { streaming } from "./stream.ts";
 
 /** Bounds of the gRPC server. */
 export interface GrpcOptions extends WriterOptions {

@@ -1,5 +1,4 @@
 /** Server streams on grpc-js: pulled from the log as fast as the reader takes them, ended when it takes nothing. */
-import type { Http2Stream } from "node:http2";
 import type { DescMethodServerStreaming, Message } from "@bufbuild/protobuf";
 import type { handleServerStreamingCall } from "@grpc/grpc-js";
 import { acceptedKey } from "../../rpc/call-facts.ts";
@@ -8,7 +7,8 @@ import { framed } from "../envelope.ts";
 import { FrameWriter, type WriterOptions } from "../frame-writer.ts";
 import { RST_CANCEL } from "../http-message.ts";
 import type { Wait } from "../progress.ts";
-import { type AnyGuarded, type Call, contextOf, decode, type Impl, headersOnce, statusOf } from "./call.ts";
+import { type AnyGuarded, contextOf, decode, type Impl, headersOnce, statusOf } from "./call.ts";
+import { http2StreamOf } from "./http2-stream.ts";
 
 /** The handler of a streaming method. */
 export function streaming(
@@ -67,14 +67,4 @@ async function pump(
     await frames.return?.();
     writer.flush();
   }
-}
-
-/**
- * The call's HTTP/2 stream. grpc-js has no public way to it, and its own writes go one message at a time, each waiting for the one before
- * to reach the socket: a third of the speed. A test holds this against the pinned version.
- */
-export function http2StreamOf(call: Call): Http2Stream {
-  const { stream } = (call as unknown as { call: { stream?: Http2Stream } }).call;
-  if (stream === undefined) throw new TypeError("this version of grpc-js hides its HTTP/2 stream");
-  return stream;
 }

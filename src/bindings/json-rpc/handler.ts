@@ -7,6 +7,7 @@ import type { GuardedService } from "../../rpc/policy.ts";
 import { eventIdOf, wireJson } from "../../rpc/wire-cache.ts";
 import { CallContext } from "../call-context.ts";
 import { type Exchange, headersOf, type HttpHandler, readBody, sendJson, setErrorHeaders, watchPeer } from "../http-exchange.ts";
+import { socketOf } from "../http-message.ts";
 import { requireJson } from "../json-body.ts";
 import type { EventStreams } from "../sse.ts";
 import { errorText, parsePosted, resultText, type RpcElement, type RpcRequest } from "./envelope.ts";
@@ -56,7 +57,7 @@ class JsonRpcBinding {
     const context = this.#context(exchange);
     watchPeer(exchange, context);
     try {
-      await this.#guarded.admit(context);
+      await this.#guarded.authenticate(context);
       requireJson(request);
       const posted = parsePosted(await readBody(request, this.#options.maxMessageBytes), this.#options.maxBatch);
       if (posted.is === "batch") await this.#batch(exchange, posted.elements, context);
@@ -175,6 +176,7 @@ class JsonRpcBinding {
       requestMethod: "POST",
       url: exchange.request.url ?? "/",
       headers: () => headersOf(exchange.request),
+      socket: socketOf(exchange.request),
     });
   }
 

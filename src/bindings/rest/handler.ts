@@ -8,6 +8,7 @@ import { eventIdOf, wireJson } from "../../rpc/wire-cache.ts";
 import { CallContext } from "../call-context.ts";
 import { sendStatus, statusJson } from "../http.ts";
 import { type Exchange, headersOf, type HttpHandler, isJson, mediaTypeOf, readBody, sendJson, watchPeer } from "../http-exchange.ts";
+import { socketOf } from "../http-message.ts";
 import { requireJson } from "../json-body.ts";
 import type { EventStreams } from "../sse.ts";
 import { buildRoutes, type HttpBinding, type RouteMatch, type Routes, withPostTwins } from "./routes.ts";
@@ -132,6 +133,7 @@ class RestBinding {
       requestMethod: request.method ?? "GET",
       url: request.url ?? "/",
       headers: () => headersOf(request),
+      socket: socketOf(request),
     });
     watchPeer(exchange, context);
     return context;

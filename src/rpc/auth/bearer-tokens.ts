@@ -1,25 +1,32 @@
 /** Static bearer tokens: one per principal, from the configuration. */
-import { createHash, timingSafeEqual } from "node:crypto";
-import type { Authenticate } from "./authenticate.ts";
+import { anyOf } from "./auth-scheme.ts";
+import type { Authenticate, Principal } from "./authenticate.ts";
+import { Bearer, type TokenReader } from "./bearer.ts";
+import { digestOf, SecretBook } from "./secret-book.ts";
 
-const CHALLENGE = 'Bearer realm="a2a"';
+/** Tokens and who they stand for, or the names of those alone. */
+export type TokenMap = Readonly<Record<string, string | Principal>>;
 
-/** Lets in who brings `Authorization: Bearer <token>` with one of the tokens (RFC 6750). Keys of the map are tokens, values principals. */
-export function bearerTokens(tokens: Readonly<Record<string, string>>): Authenticate {
-  const known = Object.entries(tokens).map(([token, name]) => ({ digest: digest(token), principal: { name } }));
-  return (headers) => {
-    const header = headers.get("authorization");
-    if (header === null) return { challenge: CHALLENGE, message: "this server wants Authorization: Bearer <token>" };
-    const token = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(header)?.[1];
-    const given = digest(token ?? "");
-    // Every token is compared, in constant time: the answer's timing tells nothing.
-    let principal: { name: string } | undefined;
-    for (const one of known) if (timingSafeEqual(one.digest, given)) ({ principal } = one);
-    if (token !== undefined && principal !== undefined) return principal;
-    return { challenge: `${CHALLENGE}, error="invalid_token"`, message: "the bearer token is not known" };
-  };
+/** Knows the tokens of a map. */
+export class StaticTokens implements TokenReader {
+  readonly declared = { bearer: { scheme: { case: "httpAuthSecurityScheme", value: { scheme: "Bearer" } } } } as const;
+  readonly #book: SecretBook;
+
+  constructor(tokens: TokenMap) {
+    const known = Object.entries(tokens).map(([token, who]) => ({ digest: digestOf(token), principal: principalOf(who) }));
+    this.#book = new SecretBook(known);
+  }
+
+  read(token: string): Principal | undefined {
+    return this.#book.find(token);
+  }
 }
 
-function digest(token: string): Buffer {
-  return createHash("sha256").update(token).digest();
+/** Lets in who brings `Authorization: Bearer <token>` with one of the tokens. Keys of the map are tokens, values principals or their names. */
+export function bearerTokens(tokens: TokenMap): Authenticate {
+  return anyOf([new Bearer([new StaticTokens(tokens)])]);
+}
+
+function principalOf(who: string | Principal): Principal {
+  return typeof who === "string" ? { name: who } : who;
 }

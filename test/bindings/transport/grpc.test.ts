@@ -9,7 +9,7 @@ import { Metadata, type StatusObject } from "@grpc/grpc-js";
 import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.ts";
 import { StatusSchema } from "../../../gen/google/rpc/status_pb.ts";
 import { A2AService, GetTaskRequestSchema, TaskSchema } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
-import { http2StreamOf } from "../../../src/bindings/grpc/stream.ts";
+import { http2StreamOf } from "../../../src/bindings/grpc/http2-stream.ts";
 import { createGrpcTransport } from "../../../src/bindings/grpc/transport.ts";
 import { until } from "../../redis/until.ts";
 import { PlainGrpcServer, taskFrame } from "./plain-grpc-server.ts";
