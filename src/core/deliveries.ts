@@ -45,7 +45,7 @@ export type ReportReply = "recorded" | "gone" | "lost";
 
 /** How a claim ends. */
 export interface LetGo {
-  /** Offset of the last entry that the claimer has looked at. */
+  /** Offset of the last entry that the claimer has looked at, for every webhook that waits for more; Infinity where none does. */
   readonly seen: number;
   /** When somebody is to look again, in milliseconds from now; undefined: when there is something new. */
   readonly againInMs: number | undefined;

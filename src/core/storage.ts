@@ -208,12 +208,12 @@ export interface ListPage {
 
 /**
  * A hint that something happened. Lossy: renewals and sweeps are the truth. `back`: the store was away, and can be asked again.
- * `deliveries`: a step of this replica has made something due for a webhook.
+ * `deliveries`: a step of this replica has brought something for the webhooks of a task.
  */
 export type Hint =
   | { readonly is: "command"; readonly taskId: string }
   | { readonly is: "ready" }
-  | { readonly is: "deliveries" }
+  | { readonly is: "deliveries"; readonly taskId: string }
   | { readonly is: "back" };
 
 /** A replica that listens, until it is disposed. */

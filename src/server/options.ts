@@ -1,6 +1,7 @@
 /** Every option of a server, its default and its unit, in one place. */
 import { hostname } from "node:os";
 import { z } from "zod";
+import { pushSchema } from "./push-options.ts";
 import { REDIS_DEFAULTS } from "../storage/redis/storage-options.ts";
 
 const ms = z.int().min(0);
@@ -87,14 +88,7 @@ export const optionsSchema = z.strictObject({
     })
     .prefault({})
     .describe("How repeated sends are joined."),
-  push: z
-    .strictObject({
-      enabled: z.boolean().default(false).describe("Whether callers may register webhooks."),
-      maxConfigs: positive.default(100).describe("Webhooks that a task may have."),
-      redact: z.boolean().default(false).describe("Whether replies leave out tokens and credentials of webhooks."),
-    })
-    .prefault({})
-    .describe("Webhooks."),
+  push: pushSchema.prefault({}).describe("Webhooks."),
   closeOnInputRequired: z.enum(["send", "all", "none"]).default("send").describe("Streams that end at INPUT_REQUIRED."),
   cors: corsSchema.prefault({}).describe("Calls from browsers."),
   jsonContentType: z

@@ -1,5 +1,5 @@
 /** Configurations of webhooks: the four operations, and what comes along with a send (R-093 to R-107, C-22, C-27, C-62, C-63). */
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import {
   type DeleteTaskPushNotificationConfigRequest,
   type GetTaskPushNotificationConfigRequest,
@@ -15,12 +15,14 @@ import type { Storage } from "../core/storage.ts";
 import { uuidv7 } from "../core/uuid.ts";
 import { PAGE_SIZE } from "../rpc/field-bounds.ts";
 import type { ServiceOptions } from "./options.ts";
+import type { Webhooks } from "./webhooks.ts";
 import { validatePushConfig, validatePushList, validatePushName } from "./validate-push.ts";
 
 /** What the operations need. */
 interface PushInit {
   readonly storage: Storage;
   readonly options: ServiceOptions;
+  readonly webhooks: Webhooks;
 }
 
 /** Throws where the capability is off: before anything is judged or looked up. */
@@ -38,12 +40,12 @@ export class PushConfigOperations {
 
   /** Registers a webhook; the same id again takes the place of the first (C-62). */
   async create(request: TaskPushNotificationConfig, scope: Scope): Promise<TaskPushNotificationConfig> {
-    const { storage, options } = this.#init;
-    validatePushConfig(request, options);
+    const { storage, options, webhooks } = this.#init;
+    validatePushConfig(request, options, webhooks);
     await this.#requireTask(request.taskId, scope);
-    const config = pushConfigOf(request, request.taskId, scope, options);
+    const config = pushConfigOf(request, request.taskId, scope, this.#init);
     await storage.setPushConfig(request.taskId, config);
-    return this.#shown(config);
+    return this.#shown(request.taskId, config);
   }
 
   async get(request: GetTaskPushNotificationConfigRequest, scope: Scope): Promise<TaskPushNotificationConfig> {
@@ -51,7 +53,7 @@ export class PushConfigOperations {
     validatePushName(request, this.#init.options);
     await this.#requireTask(taskId, scope);
     const config = await this.#init.storage.pushConfig(taskId, id);
-    if (config !== undefined) return this.#shown(config);
+    if (config !== undefined) return this.#shown(taskId, config);
     throw new TaskError("TASK_NOT_FOUND", "the task has no such push configuration", { metadata: { taskId, configId: id } });
   }
 
@@ -70,7 +72,7 @@ export class PushConfigOperations {
     const rest = (await this.#init.storage.pushConfigs(taskId)).filter(({ id }) => id > after);
     const page = rest.slice(0, request.pageSize || PAGE_SIZE.default);
     const nextPageToken = page.length < rest.length ? pageToken(page.at(-1)?.id ?? "", taskId) : "";
-    return { configs: page.map((config) => this.#shown(config)), nextPageToken };
+    return { configs: page.map((config) => this.#shown(taskId, config)), nextPageToken };
   }
 
   /** Removes a webhook for good. One that is not there is removed already. */
@@ -86,8 +88,8 @@ export class PushConfigOperations {
   }
 
   /** As callers see it: whoever may see the task sees its webhooks whole, unless the operator says otherwise (C-64). */
-  #shown({ bytes }: StoredPushConfig): TaskPushNotificationConfig {
-    const config = fromBinary(TaskPushNotificationConfigSchema, bytes);
+  #shown(taskId: string, stored: StoredPushConfig): TaskPushNotificationConfig {
+    const config = this.#init.webhooks.decode(taskId, stored);
     if (!this.#init.options.push.redact) return config;
     config.token = "";
     if (config.authentication !== undefined) config.authentication.credentials = "";
@@ -100,9 +102,9 @@ export function pushConfigOf(
   given: TaskPushNotificationConfig,
   taskId: string,
   { tenant }: Scope,
-  { push }: ServiceOptions,
+  { options, webhooks }: Pick<PushInit, "options" | "webhooks">,
 ): PushConfigRequest {
   const id = given.id || uuidv7(Date.now());
   const config = create(TaskPushNotificationConfigSchema, { ...given, id, taskId, tenant });
-  return { id, bytes: toBinary(TaskPushNotificationConfigSchema, config), most: push.maxConfigs };
+  return { ...webhooks.encode(taskId, config), most: options.push.maxConfigs };
 }

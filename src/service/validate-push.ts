@@ -3,6 +3,7 @@ import type { ListTaskPushNotificationConfigsRequest, TaskPushNotificationConfig
 import { PAGE_SIZE } from "../rpc/field-bounds.ts";
 import type { ServiceOptions } from "./options.ts";
 import { checkId, checkTenant, Violations } from "./violations.ts";
+import type { Webhooks } from "./webhooks.ts";
 
 const MAX_URL = 2048;
 const MAX_SCHEME = 64;
@@ -13,12 +14,12 @@ const SCHEME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const HEADER_TEXT = /^[\t\u0020-\u007e]*$/;
 
 /** CreateTaskPushNotificationConfig: the configuration names its task. */
-export function validatePushConfig(config: TaskPushNotificationConfig, options: ServiceOptions): void {
+export function validatePushConfig(config: TaskPushNotificationConfig, options: ServiceOptions, webhooks: Webhooks): void {
   const bad = new Violations();
   checkTenant(bad, config.tenant, options);
   if (config.taskId === "") bad.add("taskId", "is required: the id of a task");
   checkId(bad, "taskId", config.taskId);
-  checkPushConfig(bad, "", config);
+  checkPushConfig(bad, "", config, webhooks);
   bad.throwIfAny();
 }
 
@@ -26,14 +27,14 @@ export function validatePushConfig(config: TaskPushNotificationConfig, options: 
 export function checkSendPushConfig(
   bad: Violations,
   config: TaskPushNotificationConfig,
-  { tenant, taskId }: { readonly tenant: string; readonly taskId: string },
+  { tenant, taskId, webhooks }: { readonly tenant: string; readonly taskId: string; readonly webhooks: Webhooks },
 ): void {
   const at = "configuration.taskPushNotificationConfig.";
   if (config.taskId !== "" && config.taskId !== taskId) {
     bad.add(`${at}taskId`, "is not the task of the message: leave it out");
   }
   if (config.tenant !== "" && config.tenant !== tenant) bad.add(`${at}tenant`, "is not the tenant of the request: leave it out");
-  checkPushConfig(bad, at, config);
+  checkPushConfig(bad, at, config, webhooks);
 }
 
 /** Get and Delete: a task and a configuration are named. */
@@ -59,9 +60,10 @@ export function validatePushList(request: ListTaskPushNotificationConfigsRequest
   bad.throwIfAny();
 }
 
-function checkPushConfig(bad: Violations, at: string, { id, url, token, authentication }: TaskPushNotificationConfig): void {
+function checkPushConfig(bad: Violations, at: string, config: TaskPushNotificationConfig, webhooks: Webhooks): void {
+  const { id, url, token, authentication } = config;
   checkId(bad, `${at}id`, id);
-  const problem = urlProblem(url);
+  const problem = urlProblem(url) ?? webhooks.problemOf(url);
   if (problem !== undefined) bad.add(`${at}url`, problem);
   checkSecret(bad, `${at}token`, token);
   if (authentication === undefined) return;
@@ -73,7 +75,7 @@ function checkPushConfig(bad: Violations, at: string, { id, url, token, authenti
   checkSecret(bad, `${at}authentication.credentials`, credentials);
 }
 
-/** What is wrong with the URL of a webhook; whether this server may call it is judged when it does. */
+/** What is wrong with the form of a webhook's URL. */
 function urlProblem(url: string): string | undefined {
   if (url === "") return "is required: an http or https URL";
   if (url.length > MAX_URL) return `is ${url.length} characters long; at most ${MAX_URL} are taken`;

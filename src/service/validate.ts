@@ -10,6 +10,7 @@ import {
 import { TaskError } from "../core/errors.ts";
 import { PAGE_SIZE } from "../rpc/field-bounds.ts";
 import type { ServiceOptions } from "./options.ts";
+import type { SendInit } from "./send.ts";
 import { checkSendPushConfig } from "./validate-push.ts";
 import { checkHistoryLength, checkId, checkTenant, Violations } from "./violations.ts";
 
@@ -51,7 +52,7 @@ export function validateList(
 }
 
 /** A send, of either kind. Answers the message, which is then known to be there. */
-export function validateSend(request: SendMessageRequest, options: ServiceOptions): Message {
+export function validateSend(request: SendMessageRequest, { options, webhooks }: Pick<SendInit, "options" | "webhooks">): Message {
   const bad = new Violations();
   checkTenant(bad, request.tenant, options);
   const { message, configuration } = request;
@@ -59,7 +60,7 @@ export function validateSend(request: SendMessageRequest, options: ServiceOption
   else checkMessage(bad, message);
   checkHistoryLength(bad, "configuration.historyLength", configuration?.historyLength);
   const push = configuration?.taskPushNotificationConfig;
-  if (push !== undefined) checkSendPushConfig(bad, push, { tenant: request.tenant, taskId: message?.taskId ?? "" });
+  if (push !== undefined) checkSendPushConfig(bad, push, { tenant: request.tenant, taskId: message?.taskId ?? "", webhooks });
   bad.throwIfAny();
   return message as Message;
 }

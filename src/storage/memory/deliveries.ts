@@ -20,7 +20,7 @@ export class MemoryDeliveries {
   readonly #now: () => number;
   readonly #tasks = new Map<TaskRecord, TaskDeliveries>();
   /** Called when something became due. */
-  onDue: () => void = () => undefined;
+  onDue: (taskId: string) => void = () => undefined;
 
   constructor(claimMs: number, now: () => number) {
     this.#claimMs = claimMs;
@@ -37,6 +37,8 @@ export class MemoryDeliveries {
     const is = cursor === undefined && task.terminal ? "done" : "active";
     known.cursors.set(configId, { is, acknowledged: { offset, mark }, failures: 0, cause: "", notBefore: 0 });
     if (is === "active") this.#mark(known);
+    // Whoever has the claim learns of a new webhook.
+    if (is === "active") this.onDue(task.id);
   }
 
   detach(task: TaskRecord, configId: string): void {
@@ -46,7 +48,7 @@ export class MemoryDeliveries {
   /** Entries were appended. */
   appended(task: TaskRecord): void {
     const known = this.#tasks.get(task);
-    if (known !== undefined && active(known)) this.#mark(known);
+    if (known !== undefined && active(known) && this.#mark(known)) this.onDue(task.id);
   }
 
   /** The task is gone. */
@@ -54,11 +56,11 @@ export class MemoryDeliveries {
     this.#tasks.delete(task);
   }
 
-  #mark(known: TaskDeliveries): void {
-    // A claimer follows the log.
-    if (known.token !== "") return;
+  /** False where somebody has the claim: a claimer follows the log. */
+  #mark(known: TaskDeliveries): boolean {
+    if (known.token !== "") return false;
     known.due = Math.min(known.due ?? Infinity, this.#now());
-    this.onDue();
+    return true;
   }
 
   claim(token: string, limit: number): DeliveryClaim[] {
@@ -111,7 +113,7 @@ export class MemoryDeliveries {
     const known = task && this.#tasks.get(task);
     if (task === undefined || known?.token !== token) return true;
     const some = active(known);
-    if (some && againInMs === undefined && task.position.offset > seen) return false;
+    if (some && task.position.offset > seen) return false;
     known.token = "";
     known.due = some && againInMs !== undefined ? this.#now() + againInMs : undefined;
     return true;

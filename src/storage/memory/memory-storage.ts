@@ -80,7 +80,7 @@ export class MemoryStorage implements Storage {
     this.#leases = new Leases(options.leaseMs, this.#now);
     this.#retention = new Retention(options, this.#now);
     this.#deliveries = new MemoryDeliveries(options.leaseMs, this.#now);
-    this.#deliveries.onDue = () => this.#leases.tellAll({ is: "deliveries" });
+    this.#deliveries.onDue = (taskId) => this.#leases.tellAll({ is: "deliveries", taskId });
   }
 
   newId(_repeatKey: string): string {

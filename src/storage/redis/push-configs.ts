@@ -29,7 +29,7 @@ export class RedisPushConfigs implements PushConfigs {
     const reply = await this.#context.retry(keys.shard, () => connections.write(keys.shard, SCRIPTS.push, names, args));
     const [, due] = accepted(reply, taskId);
     await this.#settled(keys.shard, taskId);
-    this.#deliveries.heard(keys.shard, due);
+    this.#deliveries.heard(keys.shard, taskId, due);
     // A failover in between may have lost it, and confirmed what came after.
     if (this.#context.connections.durable && (await this.pushConfig(taskId, id)) === undefined) {
       throw unavailable(new Error("the master that took the push configuration is gone, and the configuration with it"), "unknown");

@@ -20,7 +20,7 @@ export class RedisDeliveries implements Deliveries {
   /** Shards in which something may be due, only they are asked; the number grows whenever it is said again. */
   readonly #due = new Map<number, number>();
   /** Called when something became due by a step of this replica. */
-  onDue: () => void = () => undefined;
+  onDue: (taskId: string) => void = () => undefined;
 
   constructor(context: RedisContext) {
     this.#context = context;
@@ -33,10 +33,10 @@ export class RedisDeliveries implements Deliveries {
   }
 
   /** What a script says at the end of its reply: whether its step has made something due. */
-  heard(shard: number, due: string | undefined): void {
+  heard(shard: number, taskId: string, due: string | undefined): void {
     if (due !== "1") return;
     this.noteDue(shard);
-    this.onDue();
+    this.onDue(taskId);
   }
 
   async claimDeliveries(token: string, limit: number): Promise<readonly DeliveryClaim[]> {
@@ -132,7 +132,7 @@ export class RedisDeliveries implements Deliveries {
     const keys = this.#context.of(taskId);
     if (keys === undefined) return true;
     const { connections } = this.#context;
-    const args: Arg[] = [taskId, token, seen, againInMs === undefined ? "" : Math.ceil(againInMs)];
+    const args: Arg[] = [taskId, token, Math.min(seen, Number.MAX_SAFE_INTEGER), againInMs === undefined ? "" : Math.ceil(againInMs)];
     const names = [keys.task(taskId), keys.due];
     const word = text(await this.#context.retry(keys.shard, () => connections.write(keys.shard, SCRIPTS["let-go"], names, args)));
     if (word === "OK" && againInMs !== undefined) this.noteDue(keys.shard);

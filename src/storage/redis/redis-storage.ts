@@ -100,8 +100,8 @@ export class RedisStorage implements Storage {
     this.#ears = new Ears(context, this.#takes, this.#tailer);
     this.#claim = new Claim(context, agent);
     this.#ears.onBack = () => void this.#claim.renew();
-    this.#log.onDue = (shard) => this.#deliveries.heard(shard, "1");
-    this.#deliveries.onDue = () => this.#ears.tell({ is: "deliveries" });
+    this.#log.onDue = (shard, taskId) => this.#deliveries.heard(shard, taskId, "1");
+    this.#deliveries.onDue = (taskId) => this.#ears.tell({ is: "deliveries", taskId });
     this.#log.onAppended = (taskId, before, entries, sealed) => this.#tailer.appended(taskId, before, entries, sealed);
   }
 

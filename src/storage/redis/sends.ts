@@ -76,7 +76,7 @@ export class Sends {
       if (last !== undefined) {
         await this.#visibility.confirm({ shard: keys.shard, taskId: id, last, epoch: word === "AGAIN" ? undefined : writer });
       }
-      this.#deliveries.heard(keys.shard, due);
+      this.#deliveries.heard(keys.shard, id, due);
       return { is: "created", entries, lease: lease && { taskId: id, epoch: place.epoch, token: lease.token } };
     }
   }
@@ -120,7 +120,7 @@ export class Sends {
       // A cancel is followed by CANCELED where nobody owned the task.
       const marks = [request.entry.mark, ...(request.canceled === undefined ? [] : [request.canceled.entry.mark])];
       await this.#visibility.settleWrite(keys.shard, taskId, offset, marks);
-      this.#deliveries.heard(keys.shard, due);
+      this.#deliveries.heard(keys.shard, taskId, due);
       const lease = token === "" ? undefined : { taskId, epoch: Number(epoch), token };
       return { is: "appended", offset, lease, owned: owned === "1" };
     }

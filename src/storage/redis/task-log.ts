@@ -41,7 +41,7 @@ export class TaskLog {
   onAppended: (taskId: string, before: Position, entries: readonly Entry[], sealed: boolean) => void = () => undefined;
 
   /** Told of a shard where something became due for a webhook. */
-  onDue: (shard: number) => void = () => undefined;
+  onDue: (shard: number, taskId: string) => void = () => undefined;
 
   constructor(context: RedisContext, visibility: Visibility) {
     this.#context = context;
@@ -69,7 +69,7 @@ export class TaskLog {
       if (last !== undefined) {
         await this.#visibility.confirm({ shard: keys.shard, taskId, last, epoch: word === "AGAIN" ? undefined : writer });
       }
-      if (due === "1") this.onDue(keys.shard);
+      if (due === "1") this.onDue(keys.shard, taskId);
       this.onAppended(taskId, batch.after, entries, kindOfState(facts.state) === "t");
       return entries;
     }

@@ -1,6 +1,7 @@
 /** The suite that every store passes: one function, run once per adapter. */
 import { suite } from "node:test";
 import { commandContract } from "./commands.ts";
+import { deliveryContract } from "./deliveries.ts";
 import { healContract } from "./heals.ts";
 import type { OpenStore } from "./lab.ts";
 import { leaseContract } from "./leases.ts";
@@ -23,6 +24,7 @@ export function storageContract(name: string, open: OpenStore): void {
   suite(`${name}: lists`, () => listContract(open));
   suite(`${name}: repeated sends`, () => repeatContract(open));
   suite(`${name}: push configs`, () => pushContract(open));
+  suite(`${name}: deliveries`, () => deliveryContract(open));
   suite(`${name}: tails`, () => tailContract(open));
   suite(`${name}: checkpoints`, () => checkpointContract(open));
   suite(`${name}: retention`, () => retentionContract(open));

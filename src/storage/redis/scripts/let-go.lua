@@ -6,7 +6,7 @@
 local task = redis.call('HMGET', KEYS[1], 'dt', 'nx', 'wh')
 if not task[1] or task[1] ~= ARGV[2] then return 'OK' end
 local none = tonumber(task[3] or '0') == 0
-if not none and ARGV[4] == '' and tonumber(task[2]) > tonumber(ARGV[3]) then return 'MORE' end
+if not none and tonumber(task[2]) > tonumber(ARGV[3]) then return 'MORE' end
 redis.call('HSET', KEYS[1], 'dt', '')
 if none or ARGV[4] == '' then
   redis.call('ZREM', KEYS[2], ARGV[1])

@@ -44,8 +44,9 @@ local function attach(task, progress, due, id, config, position, sealed)
     return ''
   end
   redis.call('HSET', progress, config, 'a ' .. (cursor or position) .. ' 0 0 ')
-  local webhooks = redis.call('HINCRBY', task, 'wh', 1)
-  return deliver(due, id, webhooks, redis.call('HGET', task, 'dt'))
+  deliver(due, id, redis.call('HINCRBY', task, 'wh', 1), redis.call('HGET', task, 'dt'))
+  -- Whoever has the claim learns of a new webhook.
+  return '1'
 end
 
 -- Moves the index rows of a task. Six keys from `first`: scope, context, old state, old state in context, new state, new state in context.

@@ -1,0 +1,128 @@
+/** POSTs notifications: bounded in time, in number, and in what it reads of the answer. */
+import { Agent, type buildConnector, request } from "undici";
+import { Turns } from "../core/turns.ts";
+import type { WebhookRequest } from "./webhook-request.ts";
+
+/** How notifications are posted. */
+export interface PosterOptions {
+  /** How long one may take, from the connection to the answer's header (R-115). */
+  readonly timeoutMs: number;
+  /** Requests at once to one host. */
+  readonly perHost: number;
+  /** Requests at once from this replica. */
+  readonly concurrency: number;
+  /** Makes connections, and judges where they go. */
+  readonly connect: buildConnector.connector;
+}
+
+/**
+ * What became of one. `delivered`: acknowledged. `retry`: the same may succeed later, after `afterMs` if the receiver said so. `refused`: it
+ * never will as it is. `gone`: the receiver wants no more. `withheld`: it was not sent.
+ */
+export type Posted =
+  | { readonly is: "delivered" }
+  | { readonly is: "retry"; readonly cause: string; readonly afterMs: number | undefined }
+  | { readonly is: "refused"; readonly cause: string }
+  | { readonly is: "gone" }
+  | { readonly is: "withheld" };
+
+/** Statuses of the 4xx class that say nothing about the request itself. */
+const TRANSIENT: ReadonlySet<number> = new Set([408, 425, 429]);
+const GONE = 410;
+/** A receiver may ask for this much patience at most. */
+const MAX_RETRY_AFTER_MS = 3_600_000;
+/** How long an idle connection is kept. */
+const KEEP_ALIVE_MS = 4000;
+
+/** Thrown by a connector for a target that may not be reached: no later attempt will find it otherwise. */
+export class WebhookRefused extends Error {
+  override readonly name = "WebhookRefused";
+}
+
+/** Posts for one replica. */
+export class WebhookPoster {
+  readonly #options: PosterOptions;
+  readonly #agent: Agent;
+  readonly #all: Turns;
+  readonly #hosts = new Map<string, { readonly turns: Turns; users: number }>();
+
+  constructor(options: PosterOptions) {
+    const { timeoutMs, perHost, connect } = options;
+    this.#options = options;
+    this.#all = new Turns(options.concurrency);
+    this.#agent = new Agent({
+      connect,
+      connections: perHost,
+      pipelining: 1,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
+      maxHeaderSize: 16 * 1024,
+    });
+  }
+
+  /** Posts, when it is its turn. `wanted` is asked then: what was taken back meanwhile is not sent. Rejects only as `wanted` does. */
+  async post(given: WebhookRequest, signal: AbortSignal, wanted: () => Promise<boolean>): Promise<Posted> {
+    const { origin } = given.url;
+    const host = this.#hosts.get(origin) ?? { turns: new Turns(this.#options.perHost), users: 0 };
+    this.#hosts.set(origin, host);
+    host.users += 1;
+    try {
+      // The host's turn first: those who wait for a slow one must not hold places that others could use.
+      using _host = await host.turns.turn();
+      using _all = await this.#all.turn();
+      if (!(await wanted())) return { is: "withheld" };
+      return await this.#post(given, signal);
+    } finally {
+      host.users -= 1;
+      if (host.users === 0) this.#hosts.delete(origin);
+    }
+  }
+
+  async #post({ url, headers, body }: WebhookRequest, signal: AbortSignal): Promise<Posted> {
+    const timeout = AbortSignal.timeout(this.#options.timeoutMs);
+    try {
+      const reply = await request(url, {
+        method: "POST",
+        headers,
+        body,
+        dispatcher: this.#agent,
+        signal: AbortSignal.any([signal, timeout]),
+      });
+      // What it says does not matter; a connection whose answer is not read cannot be used again.
+      void reply.body.dump({ limit: 16 * 1024, signal: AbortSignal.any([signal, timeout]) }).catch(() => undefined);
+      return judge(reply.statusCode, reply.headers["retry-after"]);
+    } catch (error) {
+      return failed(error, timeout.aborted);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#agent.destroy();
+  }
+}
+
+function judge(status: number, retryAfter: string | string[] | undefined): Posted {
+  if (status >= 200 && status < 300) return { is: "delivered" };
+  if (status === GONE) return { is: "gone" };
+  const cause = `it answered HTTP ${status}`;
+  if (status >= 500 || TRANSIENT.has(status)) return { is: "retry", cause, afterMs: retryAfterMs(retryAfter) };
+  if (status >= 300 && status < 400) return { is: "refused", cause: `${cause}, and redirects are not followed` };
+  return { is: "refused", cause };
+}
+
+function failed(error: unknown, timedOut: boolean): Posted {
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof WebhookRefused) return { is: "refused", cause: cause.message };
+  }
+  if (timedOut) return { is: "retry", cause: "it did not answer in time", afterMs: undefined };
+  const code = error instanceof Error ? String((error as NodeJS.ErrnoException).code ?? error.name) : "Error";
+  return { is: "retry", cause: `it could not be reached (${code})`, afterMs: undefined };
+}
+
+/** Seconds, or a date (RFC 9110, 10.2.3). */
+function retryAfterMs(value: string | string[] | undefined): number | undefined {
+  if (typeof value !== "string") return undefined;
+  const ms = /^\d{1,9}$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+  return Number.isFinite(ms) && ms > 0 ? Math.min(ms, MAX_RETRY_AFTER_MS) : undefined;
+}
