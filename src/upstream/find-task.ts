@@ -1,50 +1,81 @@
 /** What became of a message that was on its way to the upstream when its replica, or the connection, went away (CL-13, CL-14). */
-import type { Message, Task } from "../../gen/lf/a2a/v1/a2a_pb.ts";
-import { A2AError } from "../client/index.ts";
+import type { AgentCard, Task } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { type A2AClient, A2AError, type CallOptions } from "../client/index.ts";
 import { isTransient } from "../client/a2a-error.ts";
 import { knowsRepeats } from "../client/send.ts";
-import type { Turn } from "../core/agent.ts";
 import { isInterrupted, stateOf } from "../core/task.ts";
-import { upstreamId } from "./own-message.ts";
-import type { UpstreamAgent } from "./upstream-agent.ts";
-import type { UpstreamMemo } from "./upstream-memo.ts";
 
-/** Most tasks of a context that are looked through. */
-const MAX_TASKS = 100;
+/** Pages of a context that are looked through, and tasks on each. */
+const MAX_PAGES = 10;
+const PAGE_SIZE = 100;
+/** Where a server that knows repeats does not say for how long. */
+const REPEAT_WINDOW_MS = 60_000;
 
 /** Nobody can tell whether a message has arrived. */
 export class Untold extends Error {
   override readonly name = "Untold";
 }
 
+/** A message that may have been sent. */
+export interface Sought {
+  readonly client: A2AClient;
+  /** Of the message and its context, as the upstream knows them. */
+  readonly messageId: string;
+  readonly contextId: string;
+  /** Of the upstream's task that the message is for; empty where it was to begin one. */
+  readonly taskId: string;
+  /** How long ago it was sent, at most. */
+  readonly ageMs: number;
+  readonly extras: CallOptions;
+}
+
 /**
- * The upstream's task that holds the message; undefined where the message is to be sent: it never arrived, or the upstream knows a repeat
- * when it sees one. Throws {@link Untold} where nobody can tell, and the options do not allow the work to run twice.
+ * The upstream's task that has the message; undefined where the message is to be sent: it never arrived, or the upstream knows a repeat
+ * when it sees one. Throws {@link Untold} where nobody can tell, and A2AError where the upstream cannot be asked now.
  */
-export async function findTask(
-  agent: UpstreamAgent,
-  turn: Turn,
-  message: Message,
-  on: UpstreamMemo | undefined,
-): Promise<Task | undefined> {
-  const { client, options } = agent;
-  const extras = agent.extrasOf(turn);
-  const messageId = upstreamId(message.messageId, turn);
-  const holds = ({ history }: Task): boolean => history.some((said) => said.messageId === messageId);
-  if (on !== undefined && on.taskId !== "") {
-    const task = await client.getTask(on.taskId, extras);
-    // One that still waits, and shows what it was told, was not told this.
-    return holds(task) || !isInterrupted(stateOf(task)) ? task : undefined;
+export async function findTask(sought: Sought): Promise<Task | undefined> {
+  const { client, taskId, ageMs, extras } = sought;
+  if (ageMs < repeatWindowMs(await client.card())) return undefined;
+  if (taskId === "") return lookUp(sought);
+  const task = await client.getTask(taskId, extras);
+  // One that still waits, and shows what it was told, was not told this.
+  return holds(task, sought) || !isInterrupted(stateOf(task)) ? task : undefined;
+}
+
+/** Looks for the task of a message in its context. Throws as {@link findTask}. */
+export async function lookUp(sought: Omit<Sought, "taskId" | "ageMs">): Promise<Task | undefined> {
+  const { client, contextId, extras } = sought;
+  let told = true;
+  for (let [page, pageToken] = [0, ""]; page < MAX_PAGES; page += 1) {
+    const filter = { contextId, pageSize: PAGE_SIZE, pageToken, includeArtifacts: false };
+    const { tasks, nextPageToken } = await client.listTasks(filter, extras).catch((error: unknown) => {
+      if (error instanceof A2AError && (isTransient(error) || error.unreached)) throw error;
+      throw new Untold("the upstream agent does not list its tasks", { cause: error });
+    });
+    for (const listed of tasks) {
+      // A list may show the end of a history only.
+      const task = holds(listed, sought) ? listed : await client.getTask(listed.id, extras);
+      if (holds(task, sought)) return task;
+      told &&= task.history.length > 0;
+    }
+    if (nextPageToken === "") {
+      if (told) return undefined;
+      throw new Untold("the upstream agent does not tell what its tasks were asked");
+    }
+    pageToken = nextPageToken;
   }
-  if (knowsRepeats(await client.card())) return undefined;
-  const filter = { contextId: upstreamId(turn.contextId, turn), pageSize: MAX_TASKS, includeArtifacts: false };
-  const { tasks } = await client.listTasks(filter, extras).catch((error: unknown) => {
-    if (error instanceof A2AError && (isTransient(error) || error.unreached)) throw error;
-    if (options.lost === "rerun") return { tasks: [] };
-    throw new Untold("the upstream agent does not list its tasks", { cause: error });
-  });
-  const whole = await Promise.all(tasks.map(async (task) => (task.history.length > 0 ? task : client.getTask(task.id, extras))));
-  const found = whole.find(holds);
-  if (found !== undefined || options.lost === "rerun" || whole.every(({ history }) => history.length > 0)) return found;
-  throw new Untold("the upstream agent does not tell what its tasks were asked");
+  throw new Untold("there are too many tasks in this context to look through");
+}
+
+function holds({ history }: Task, { messageId }: Pick<Sought, "messageId">): boolean {
+  return history.some((said) => said.messageId === messageId);
+}
+
+/** How long after a send its repeat is safe; 0 where the server says nothing of repeats. Half of what it says: clocks differ, and so do starts. */
+function repeatWindowMs(card: AgentCard): number {
+  if (!knowsRepeats(card)) return 0;
+  const declared = card.capabilities?.extensions.find(
+    ({ params }) => params?.["mode"] === "window" && typeof params["windowMs"] === "number",
+  );
+  return Number(declared?.params?.["windowMs"] ?? REPEAT_WINDOW_MS) / 2;
 }

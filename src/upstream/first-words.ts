@@ -1,23 +1,32 @@
 /** The upstream's first word on a message: an answer of its own, a task, or a refusal; asked for before a task of ours exists. */
-import { type JsonValue, toJson } from "@bufbuild/protobuf";
-import { type Message, MessageSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
-import type { BeginTask, ReplyRequest, Turn } from "../core/agent.ts";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { Message, MessageSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import type { BeginTask, ReplyRequest } from "../core/agent.ts";
 import { TaskError } from "../core/errors.ts";
-import { A2AError, UnknownOutcomeError } from "../client/index.ts";
-import { isTransient } from "../client/a2a-error.ts";
-import { ownMessage } from "./own-message.ts";
+import { pause } from "../core/pause.ts";
+import { isAway } from "./failures.ts";
+import { messageDigest, ownMessage } from "./own-message.ts";
 import type { Read, Reading } from "./reading.ts";
 import { refusalOf } from "./refusal.ts";
-import { toMemo } from "./upstream-memo.ts";
+import { toMemo, type UpstreamMemo } from "./upstream-memo.ts";
 
 /** How long a run waits for the turn that is to read it. */
-const ADOPTION_MS = 30_000;
+const ADOPTION_MS = 5000;
+
+/** What an upstream answers without a task. */
+export type DirectAnswer = MessageInitShape<typeof MessageSchema>;
 
 interface Opened {
-  readonly reading: Promise<Reading>;
+  readonly reading: Reading;
   /** Sends that wait for its first word. */
   asking: number;
   timer: NodeJS.Timeout | undefined;
+}
+
+/** Who has sent a message. */
+interface Sender {
+  readonly principal: string;
+  readonly tenant: string;
 }
 
 /** Runs that were begun for a message whose task is not there yet. */
@@ -30,11 +39,12 @@ export class FirstWords {
   }
 
   /**
-   * Sends the message and waits for the first word, at most `firstWordMs`. A repeat that comes meanwhile joins the first send. Answers the
-   * agent's direct message, or what the task is to know. Throws the upstream's refusal.
+   * Sends the message and waits for the first word, at most `firstWordMs`, whether its caller still waits or not: what the upstream has begun
+   * is to be known. A repeat that comes meanwhile joins the first send. Answers the agent's direct message, or what the task is to know.
+   * Throws the upstream's refusal.
    */
-  async ask(request: ReplyRequest, send: () => Promise<Reading>): Promise<ReturnType<typeof ownMessage> | BeginTask> {
-    const key = keyOf(request);
+  async ask(request: ReplyRequest, asked: UpstreamMemo, send: () => Reading): Promise<DirectAnswer | BeginTask> {
+    const key = keyOf(request, asked.message);
     let opened = this.#opened.get(key);
     if (opened === undefined) {
       opened = { reading: send(), asking: 0, timer: undefined };
@@ -42,8 +52,7 @@ export class FirstWords {
     }
     opened.asking += 1;
     try {
-      const word = await firstOf(await opened.reading, this.#firstWordMs, request.signal);
-      const answer = this.#judge(word, request);
+      const answer = judge(await firstOf(opened.reading, this.#firstWordMs), request, asked);
       if (!("memo" in answer)) this.#forget(key);
       return answer;
     } catch (error) {
@@ -55,14 +64,18 @@ export class FirstWords {
     }
   }
 
-  /** The run that was begun for the message of a turn, if this replica began it. It is the turn's from now on. */
-  adopt(turn: Turn): Promise<Reading> | undefined {
-    const key = keyOf(turn);
-    const opened = this.#opened.get(key);
-    if (opened === undefined) return undefined;
-    clearTimeout(opened.timer);
-    this.#opened.delete(key);
-    return opened.reading;
+  /** The run that was begun for a message, if this replica began it. It is the turn's from now on. */
+  adopt({ message, ...sender }: Sender & { readonly message: Message }): Reading | undefined {
+    return this.#take(keyOf(sender, messageDigest(message)))?.reading;
+  }
+
+  /** The upstream's task of a message that nobody is to read any more; empty where none was begun from here, or it ends without a word. */
+  async taskOf(sender: Sender, { message }: UpstreamMemo): Promise<string> {
+    const opened = this.#take(keyOf(sender, message));
+    if (opened === undefined) return "";
+    const word = await firstOf(opened.reading, ADOPTION_MS);
+    void opened.reading.close();
+    return word?.is === "event" ? taskIdOf(word) : "";
   }
 
   /** Stops reading what nobody has adopted. */
@@ -70,33 +83,19 @@ export class FirstWords {
     const all = [...this.#opened.values()];
     this.#opened.clear();
     for (const { timer } of all) clearTimeout(timer);
-    await Promise.all(all.map(({ reading }) => closed(reading)));
+    await Promise.all(all.map(({ reading }) => reading.close()));
   }
 
-  #judge(word: Read | undefined, request: ReplyRequest): ReturnType<typeof ownMessage> | BeginTask {
-    const { messageId } = request.message;
-    const unheard = { memo: toMemo({ taskId: "", contextId: "", messageId }) };
-    if (word === undefined || word.is === "end") return unheard;
-    if (word.is === "error") {
-      const { error } = word;
-      // The task goes on where the send cannot: its turn looks for what became of it.
-      if (error instanceof UnknownOutcomeError || (error instanceof A2AError && (isTransient(error) || error.unreached))) return unheard;
-      const refusal = refusalOf(error, { ownCredentials: Object.keys(request.headers).length > 0 });
-      throw refusal ?? new TaskError("INTERNAL", "the upstream agent did not take the message", { cause: error });
-    }
-    const { event } = word.event;
-    if (event.case === "message") return ownMessage(event.value);
-    if (event.case === undefined) return unheard;
-    const taskId = event.case === "task" ? event.value.id : event.value.taskId;
-    return { memo: toMemo({ taskId, contextId: event.value.contextId, messageId }) };
+  #take(key: string): Opened | undefined {
+    const opened = this.#opened.get(key);
+    if (opened === undefined) return undefined;
+    clearTimeout(opened.timer);
+    this.#opened.delete(key);
+    return opened;
   }
 
   #forget(key: string): void {
-    const opened = this.#opened.get(key);
-    if (opened === undefined) return;
-    this.#opened.delete(key);
-    clearTimeout(opened.timer);
-    void closed(opened.reading);
+    void this.#take(key)?.reading.close();
   }
 
   /** Another replica may run the task, or none: a run is not read for ever for nobody. */
@@ -108,29 +107,42 @@ export class FirstWords {
   }
 }
 
-/** Stops reading. A run that never began has nothing to stop. */
-async function closed(reading: Promise<Reading>): Promise<void> {
-  const opened = await reading.catch(() => undefined);
-  await opened?.close();
+/** What a first word means to whoever has asked. Throws the upstream's refusal. */
+function judge(word: Read | undefined, { headers }: ReplyRequest, asked: UpstreamMemo): DirectAnswer | BeginTask {
+  if (word?.is === "error") {
+    const { error } = word;
+    // The task goes on where the send cannot: its turn looks for what became of it.
+    if (isAway(error)) return { memo: toMemo(asked) };
+    const refusal = refusalOf(error, { ownCredentials: Object.keys(headers).length > 0 });
+    throw refusal ?? new TaskError("INTERNAL", "the upstream agent did not take the message", { cause: error });
+  }
+  if (word?.is !== "event") return { memo: toMemo(asked) };
+  const { event } = word.event;
+  if (event.case === "message") {
+    const own = ownMessage(event.value);
+    if (own === undefined) throw new TaskError("INVALID_AGENT_RESPONSE", "the upstream agent answered with an empty message");
+    return own;
+  }
+  return { memo: toMemo({ ...asked, taskId: taskIdOf(word), contextId: event.value?.contextId || asked.contextId }) };
+}
+
+function taskIdOf({ event: { event } }: Read & { readonly is: "event" }): string {
+  if (event.case === "task") return event.value.id;
+  return event.case === "statusUpdate" || event.case === "artifactUpdate" ? event.value.taskId : "";
 }
 
 /** One send: its caller, and all that the message says. */
-function keyOf({ principal, tenant, message }: { principal: string; tenant: string; message: Message }): string {
-  const json: JsonValue = toJson(MessageSchema, message);
-  return JSON.stringify([tenant, principal, json]);
+function keyOf({ principal, tenant }: Sender, digest: string): string {
+  return JSON.stringify([tenant, principal, digest]);
 }
 
-/** The first word; undefined where it takes too long. Rejects with the signal's reason. */
-async function firstOf(reading: Reading, ms: number, signal: AbortSignal): Promise<Read | undefined> {
-  signal.throwIfAborted();
-  const { promise: late, resolve, reject } = Promise.withResolvers<undefined>();
-  const timer = setTimeout(() => resolve(undefined), ms);
-  const abort = (): void => reject(signal.reason);
-  signal.addEventListener("abort", abort, { once: true });
+/** The first word; undefined where it takes too long. */
+async function firstOf(reading: Reading, ms: number): Promise<Read | undefined> {
+  const heard = new AbortController();
+  const late = pause(ms, heard.signal).then(() => undefined);
   try {
     return await Promise.race([reading.next(), late]);
   } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", abort);
+    heard.abort();
   }
 }

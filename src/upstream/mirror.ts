@@ -1,15 +1,14 @@
 /** What the log already holds of an upstream task, and what it lacks when the upstream tells the task anew. */
-import { create, equals, toJson } from "@bufbuild/protobuf";
+import { create, equals } from "@bufbuild/protobuf";
 import {
   type Artifact,
   ArtifactSchema,
   type Message,
-  type Part,
-  PartSchema,
   Role,
   type StreamResponse,
   StreamResponseSchema,
   type Task,
+  type TaskArtifactUpdateEvent,
   TaskArtifactUpdateEventSchema,
   TaskState,
   type TaskStatus,
@@ -17,18 +16,24 @@ import {
 } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { type AgentEvent, status as statusEvent, working } from "../core/events.ts";
 import { apply, copyTask, isTerminal, stateOf } from "../core/task.ts";
-import { ownMessage } from "./own-message.ts";
+import { type Chunk, missingOf } from "./missing-chunk.ts";
+import { ownMessage, ownParts } from "./own-message.ts";
+import { Said, withContent } from "./said.ts";
 
-/** Makes events of an upstream task into those of ours: each part once, whatever the upstream repeats or leaves out. */
+/**
+ * Makes events of an upstream task into those of ours: each part once, each message once, whatever the upstream repeats or leaves out. What
+ * no event can say, an artifact or a message that is gone, stays.
+ */
 export class Mirror {
   #task: Task;
-  readonly #said = new Set<string>();
+  readonly #said: Said;
+  /** Artifacts of an earlier upstream task, until the present one tells of them. */
+  readonly #outdated = new Set<string>();
 
   /** `task`: ours, as it stands in the log. */
   constructor(task: Task) {
     this.#task = copyTask(task);
-    for (const message of task.history) this.#said.add(nameOf(message));
-    if (task.status?.message !== undefined) this.#said.add(nameOf(task.status.message));
+    this.#said = new Said(task);
   }
 
   /** The state after all that was taken. */
@@ -36,13 +41,19 @@ export class Mirror {
     return stateOf(this.#task);
   }
 
-  /** It has ended by a word of the front's own. */
-  end(): void {
-    this.#task.status = create(TaskStatusSchema, { state: TaskState.COMPLETED });
+  /** It has got into this state by another's word: the server's on a message, or the front's own. */
+  enter(state: TaskState): void {
+    this.#task.status = create(TaskStatusSchema, { state });
+  }
+
+  /** The next events are those of another upstream task, which begins anew. */
+  beginAnew(): void {
+    for (const { artifactId } of this.#task.artifacts) this.#outdated.add(artifactId);
   }
 
   /** An upstream event, as ours. */
   *take(event: StreamResponse["payload"]): Generator<AgentEvent> {
+    if (isTerminal(this.state)) return;
     switch (event.case) {
       case "task":
         yield* this.reconcile(event.value);
@@ -51,100 +62,90 @@ export class Mirror {
         yield* this.#status(event.value.status, event.value.metadata);
         break;
       case "artifactUpdate":
-        yield* this.#chunk(event.value);
+        yield* this.#update(event.value);
         break;
       case "message":
         // Beside a task, a message is something that the agent says on the way.
-        if (!this.#said.has(nameOf(event.value))) yield* this.#say(event.value);
+        if (!this.#said.has(event.value)) yield* this.#say(event.value);
         break;
       default:
     }
   }
 
-  /** What our log lacks of an upstream task that is told whole: messages, then artifacts, then the status. */
-  *reconcile(upstream: Task): Generator<AgentEvent> {
-    for (const message of upstream.history) {
-      if (message.role === Role.AGENT && !this.#said.has(nameOf(message))) yield* this.#say(message);
-    }
-    for (const artifact of upstream.artifacts) {
-      const missing = missingOf(
-        artifact,
-        this.#task.artifacts.findLast(({ artifactId }) => artifactId === artifact.artifactId),
-      );
-      if (missing !== undefined) yield* this.#chunk(missing);
+  /** What our log lacks of an upstream task that is told whole: messages, artifacts and, if it is wanted, the status. */
+  *reconcile(upstream: Task, { status: withStatus = true }: { readonly status?: boolean } = {}): Generator<AgentEvent> {
+    if (isTerminal(this.state)) return;
+    for (const message of this.#unsaid(upstream.history)) yield* this.#say(message);
+    const whole = isTerminal(stateOf(upstream));
+    for (const theirs of upstream.artifacts) {
+      this.#outdated.delete(theirs.artifactId);
+      const missing = missingOf(theirs, this.#find(theirs.artifactId));
+      if (missing !== undefined) yield* this.#chunk({ ...missing, lastChunk: whole });
     }
     const { status } = upstream;
-    const news = status?.message !== undefined && !this.#said.has(nameOf(status.message));
-    if (status !== undefined && (news || status.state !== this.state)) yield* this.#status(status);
+    if (!withStatus || status === undefined) return;
+    const { message, ...bare } = status;
+    if (message !== undefined && !this.#said.has(message)) yield* this.#status(status);
+    else if (status.state !== this.state) yield* this.#status(bare);
+  }
+
+  /** What the agent has said that our log lacks. Of a history that was cut to its limit, what comes before its beginning was there once. */
+  *#unsaid(history: readonly Message[]): Generator<Message> {
+    const first = history.findIndex((message) => message.role === Role.AGENT && this.#said.has(message));
+    for (const [index, message] of history.entries()) {
+      if (index > first && message.role === Role.AGENT && !this.#said.has(message)) yield message;
+    }
   }
 
   *#say(message: Message): Generator<AgentEvent> {
-    this.#said.add(nameOf(message));
-    yield working(ownMessage(message));
+    const own = ownMessage(message);
+    if (own === undefined) return;
+    this.#said.add(message);
+    this.enter(TaskState.WORKING);
+    yield working(own);
   }
 
   *#status(status: TaskStatus | undefined, metadata?: Task["metadata"]): Generator<AgentEvent> {
-    if (status === undefined || isTerminal(this.state)) return;
+    if (status === undefined) return;
     // A task is SUBMITTED once, and ours has been.
     if (status.state === TaskState.SUBMITTED || status.state === TaskState.UNSPECIFIED) return;
-    if (status.message !== undefined) this.#said.add(nameOf(status.message));
-    this.#task.status = status;
+    if (status.message !== undefined) this.#said.add(status.message);
+    this.enter(status.state);
     const event = statusEvent(status.state, status.message && ownMessage(status.message));
     yield event.case === "statusUpdate" && metadata !== undefined ? { case: "statusUpdate", value: { ...event.value, metadata } } : event;
   }
 
-  *#chunk(chunk: Chunk): Generator<AgentEvent> {
-    const { artifact, append, lastChunk, metadata } = chunk;
-    // Some agents say by a chunk without parts that the artifact is whole; a Task does not show it.
-    if (artifact === undefined || artifact.parts.length === 0) return;
-    const value = create(TaskArtifactUpdateEventSchema, { artifact, append, lastChunk, ...(metadata && { metadata }) });
+  *#update({ artifact, append, lastChunk, metadata }: TaskArtifactUpdateEvent): Generator<AgentEvent> {
+    if (artifact === undefined) return;
+    const begins = this.#outdated.delete(artifact.artifactId);
+    yield* this.#chunk({ artifact, append: append && !begins, lastChunk, metadata });
+  }
+
+  *#chunk({ artifact: told, append, lastChunk = false, metadata }: Chunk): Generator<AgentEvent> {
+    const artifact = { ...told, parts: [...withContent(told.parts)] };
+    const known = this.#find(artifact.artifactId);
+    const before = known && { ...known, parts: [] };
+    const adds = append && known !== undefined && known.parts.length > 0;
+    // Some agents say by a chunk without parts that the artifact is whole: that takes nothing away.
+    const value = create(TaskArtifactUpdateEventSchema, { artifact, append: append || artifact.parts.length === 0 });
     this.#task = apply(this.#task, create(StreamResponseSchema, { payload: { case: "artifactUpdate", value } })).task;
-    yield { case: "artifactUpdate", value };
+    const now = this.#find(artifact.artifactId) as Artifact;
+    // What has no part yet is told with its first one: an event without parts is none.
+    if (now.parts.length === 0) return;
+    if (artifact.parts.length > 0) yield chunkEvent(adds ? artifact : now, { append: adds, lastChunk, metadata });
+    else if (before === undefined || !equals(ArtifactSchema, before, { ...now, parts: [] }))
+      yield chunkEvent(now, { append: false, lastChunk, metadata });
+  }
+
+  #find(id: string): Artifact | undefined {
+    return this.#task.artifacts.findLast(({ artifactId }) => artifactId === id);
   }
 }
 
-/** What counts of an artifact event. */
-interface Chunk {
-  readonly artifact?: Artifact | undefined;
-  readonly append: boolean;
-  readonly lastChunk: boolean;
-  readonly metadata?: Task["metadata"];
-}
-
-/** Messages are told by their ids; those that have none, by what they say. */
-function nameOf({ messageId, parts }: Message): string {
-  return messageId === "" ? JSON.stringify(parts.map((part) => toJson(PartSchema, part))) : messageId;
-}
-
-/** The chunk that makes our artifact the upstream's: its further parts, or all of it where ours is no beginning of it. */
-function missingOf(theirs: Artifact, ours: Artifact | undefined): Chunk | undefined {
-  const whole = { artifact: theirs, append: false, lastChunk: false };
-  if (ours === undefined) return whole;
-  const rest = restOf(theirs.parts, ours.parts);
-  if (rest === undefined) return whole;
-  if (rest.length > 0) return { artifact: { ...theirs, parts: rest }, append: true, lastChunk: false };
-  return equals(ArtifactSchema, { ...ours, parts: [] }, { ...theirs, parts: [] }) ? undefined : whole;
-}
-
-/** The parts after those that we have; undefined where ours are not their beginning. */
-function restOf(theirs: readonly Part[], ours: readonly Part[]): Part[] | undefined {
-  const common = ours.findIndex((part, index) => !samePart(part, theirs[index]));
-  if (common < 0) return theirs.slice(ours.length);
-  // An agent may keep as one text what it sent piece by piece.
-  const [all, had] = [oneText(theirs), oneText(ours)];
-  if (all === undefined || had === undefined || !all.text.startsWith(had.text) || all.like !== had.like) return undefined;
-  const text = all.text.slice(had.text.length);
-  return text === "" ? [] : [{ ...(theirs[0] as Part), content: { case: "text", value: text } }];
-}
-
-function samePart(ours: Part, theirs: Part | undefined): boolean {
-  return theirs !== undefined && (ours === theirs || equals(PartSchema, ours, theirs));
-}
-
-/** Parts of text that differ in nothing else, as one. */
-function oneText(parts: readonly Part[]): { readonly text: string; readonly like: string } | undefined {
-  const texts = parts.map(({ content }) => (content.case === "text" ? content.value : undefined));
-  const likes = new Set(parts.map(({ mediaType, filename, metadata }) => JSON.stringify([mediaType, filename, metadata])));
-  const [like] = likes;
-  return texts.includes(undefined) || likes.size !== 1 || like === undefined ? undefined : { text: texts.join(""), like };
+/** An artifact event of ours. */
+function chunkEvent(artifact: Artifact, { append, lastChunk, metadata }: Required<Omit<Chunk, "artifact">>): AgentEvent {
+  const { artifactId, name, description, extensions, metadata: about } = artifact;
+  const extra = { ...(extensions.length > 0 && { extensions }), ...(about && { metadata: about }) };
+  const own = { artifactId, name, description, parts: ownParts(artifact.parts), ...extra };
+  return { case: "artifactUpdate", value: { artifact: own, append, lastChunk, ...(metadata && { metadata }) } };
 }

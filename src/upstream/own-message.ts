@@ -1,13 +1,30 @@
 /** Messages between two tasks that are one: ours, and the upstream's. */
 import { createHash } from "node:crypto";
-import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
-import type { Message, MessageSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { type JsonObject, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { type Message, MessageSchema, type Part, Role } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import type { PartInit } from "../core/events.ts";
 import { ANONYMOUS } from "../core/scope.ts";
+import { withContent } from "./said.ts";
 import { fromMemo, type UpstreamMemo } from "./upstream-memo.ts";
 
-/** What the upstream says, without the ids of its own task. */
-export function ownMessage({ messageId, role, parts, metadata, extensions }: Message): MessageInitShape<typeof MessageSchema> {
-  return { messageId, role, parts, extensions, ...(metadata && { metadata }) };
+/**
+ * What the upstream says, without the ids of its own tasks and as said by an agent; undefined where no part of it has content. Parts of
+ * plain text are told as what is easily copied: most are.
+ */
+export function ownMessage({ messageId, parts: said, metadata, extensions }: Message): MessageInitShape<typeof MessageSchema> | undefined {
+  const parts = ownParts(said);
+  if (parts.length === 0) return undefined;
+  return { messageId, role: Role.AGENT, parts, ...(extensions.length > 0 && { extensions }), ...(metadata && { metadata }) };
+}
+
+/** Parts that have content. */
+export function ownParts(parts: readonly Part[]): PartInit[] {
+  return withContent(parts).map((part) => {
+    const { content, mediaType, filename, metadata } = part;
+    return content.case === "text" && metadata === undefined
+      ? { content: { case: "text", value: content.value }, mediaType, filename }
+      : part;
+  });
 }
 
 /** Who says something, and where. */
@@ -43,4 +60,9 @@ export function upstreamId(id: string, { principal, tenant }: Pick<Speaker, "pri
     .update(JSON.stringify([tenant, principal, id]))
     .digest("hex")
     .slice(0, 32);
+}
+
+/** Tells a message from every other of its task: ids may be used twice. */
+export function messageDigest(message: Message): string {
+  return createHash("sha256").update(toBinary(MessageSchema, message)).digest("base64url").slice(0, 22);
 }

@@ -1,5 +1,11 @@
 /** A run of the upstream's task, read event by event by one reader after another. */
-import type { RunEvent, TaskRun } from "../client/index.ts";
+import type { RunEvent } from "../client/index.ts";
+
+/** What can be read: a run of the client, or one of our own making. */
+export interface Readable extends AsyncIterable<RunEvent, void> {
+  /** Stops reading; the upstream's task goes on. */
+  close(): Promise<void>;
+}
 
 /** What comes of waiting for the next event. */
 export type Read =
@@ -9,11 +15,11 @@ export type Read =
 
 /** Holds the place in a run: an event that was looked at is not lost to whoever reads on. */
 export class Reading {
-  readonly #run: TaskRun;
+  readonly #run: Readable;
   readonly #events: AsyncIterator<RunEvent, void>;
   #next: Promise<Read> | undefined;
 
-  constructor(run: TaskRun) {
+  constructor(run: Readable) {
     this.#run = run;
     this.#events = run[Symbol.asyncIterator]();
   }
@@ -32,7 +38,6 @@ export class Reading {
     this.#next = undefined;
   }
 
-  /** Stops reading; the upstream's task goes on. */
   close(): Promise<void> {
     return this.#run.close();
   }

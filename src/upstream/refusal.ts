@@ -5,6 +5,7 @@ import { type Reason, TaskError } from "../core/errors.ts";
 /** Refusals that are about what the caller sent. */
 const ABOUT_THE_CALL: ReadonlySet<string> = new Set([
   "INVALID_ARGUMENT",
+  "INVALID_AGENT_RESPONSE",
   "CONTENT_TYPE_NOT_SUPPORTED",
   "UNSUPPORTED_OPERATION",
   "EXTENSION_SUPPORT_REQUIRED",

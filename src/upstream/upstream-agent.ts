@@ -2,12 +2,17 @@
 import type { Message } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { Agent, AgentCardInit, BeginTask, CanceledTask, CardReader, ReplyRequest, Turn } from "../core/agent.ts";
 import type { AgentEvent } from "../core/events.ts";
+import { pause } from "../core/pause.ts";
 import { A2AError, type A2AClient, type CardInput } from "../client/index.ts";
-import { FirstWords } from "./first-words.ts";
-import { type ownMessage, type Speaker, upstreamMessage } from "./own-message.ts";
+import { knowsRepeats } from "../client/send.ts";
+import { isAway } from "./failures.ts";
+import { lookUp } from "./find-task.ts";
+import { type DirectAnswer, FirstWords } from "./first-words.ts";
+import { messageDigest, type Speaker, upstreamId, upstreamMessage } from "./own-message.ts";
+import { pollTask } from "./poll-task.ts";
 import { Reading } from "./reading.ts";
 import { connectUpstream, missingExtensions, republished } from "./upstream-card.ts";
-import { fromMemo, type UpstreamMemo } from "./upstream-memo.ts";
+import { fromMemo } from "./upstream-memo.ts";
 import { resolveUpstreamOptions, type UpstreamOptions, type UpstreamOptionsInput } from "./upstream-options.ts";
 import { UpstreamTurn } from "./upstream-turn.ts";
 
@@ -16,6 +21,10 @@ const RECONNECT = { attempts: 8, baseMs: 100, maxMs: 5000 };
 
 /** How often an upstream that does not stream is asked. */
 const POLL_MS = 1000;
+
+/** How long an upstream that is away is told of a cancel again, and how often. */
+const CANCEL_MS = 60_000;
+const CANCEL_AGAIN_MS = 1000;
 
 /**
  * Puts an A2A agent behind a log: any that speaks A2A 1.0, at the URL of its card, at `host:port`, or with a card that is known. What
@@ -31,11 +40,20 @@ export async function upstreamAgent(upstream: CardInput, given: UpstreamOptionsI
     const missing = missingExtensions(card, options);
     if (missing.length > 0)
       throw new A2AError(new Error(`the upstream agent requires extensions that are not handed on: ${missing.join(", ")}`));
-    return new UpstreamAgent(client, republished(card, options), options);
+    const extended = card.capabilities?.extendedAgentCard === true;
+    return new UpstreamAgent(client, { card: republished(card, options), extended, options });
   } catch (error) {
     await client.close();
     throw error;
   }
+}
+
+/** What a front is made of, beside its client. */
+interface UpstreamInit {
+  readonly card: AgentCardInit;
+  /** Whether the upstream has an extended card. */
+  readonly extended: boolean;
+  readonly options: UpstreamOptions;
 }
 
 /** The front of an upstream agent. */
@@ -43,67 +61,101 @@ export class UpstreamAgent implements Agent, AsyncDisposable {
   readonly card: AgentCardInit;
   readonly resumable = true;
   readonly acceptsMessages: boolean;
+  /** Where the upstream has one. */
+  extendedCard?(reader: CardReader): Promise<AgentCardInit | undefined>;
   readonly client: A2AClient;
   readonly options: UpstreamOptions;
   readonly firstWords: FirstWords;
+  readonly #life = new AbortController();
 
-  constructor(client: A2AClient, card: AgentCardInit, options: UpstreamOptions) {
+  constructor(client: A2AClient, { card, extended, options }: UpstreamInit) {
     this.client = client;
     this.card = card;
     this.options = options;
     this.acceptsMessages = options.acceptsMessages;
     this.firstWords = new FirstWords(options.firstWordMs);
+    if (extended) this.extendedCard = (reader) => this.#extendedCard(reader);
   }
 
   /** Asks the upstream itself: it may answer with a message, refuse, or begin a task. */
-  reply(request: ReplyRequest): Promise<ReturnType<typeof ownMessage> | BeginTask> {
-    return this.firstWords.ask(request, () => this.send(request));
+  async reply(request: ReplyRequest): Promise<DirectAnswer | BeginTask | undefined> {
+    // The task is stored first, and whatever comes then has its place in it.
+    if (this.options.firstWordMs === 0) return undefined;
+    const message = await upstreamMessage(request.message, request);
+    const { messageId, contextId } = message;
+    const asked = { taskId: "", contextId, messageId, message: messageDigest(request.message) };
+    return this.firstWords.ask(request, asked, () => this.send(message, request));
   }
 
   run(turn: Turn): AsyncIterable<AgentEvent> {
     return new UpstreamTurn(this, turn).events();
   }
 
-  async canceled({ memo, headers }: CanceledTask): Promise<void> {
+  async canceled({ contextId, memo, principal, tenant, headers }: CanceledTask): Promise<void> {
     const upstream = fromMemo(memo);
-    if (upstream !== undefined && upstream.taskId !== "") await this.client.cancelTask(upstream.taskId, { headers });
+    if (upstream === undefined) return;
+    const call = { headers, extensions: [] };
+    const begun = await this.firstWords.taskOf({ principal, tenant }, upstream);
+    let taskId = upstream.taskId || begun;
+    if (taskId === "" && !knowsRepeats(await this.client.card())) {
+      const context = upstream.contextId || upstreamId(contextId, { principal, tenant });
+      const found = await lookUp({ client: this.client, messageId: upstream.messageId, contextId: context, extras: this.extrasOf(call) });
+      taskId = found?.id ?? "";
+    }
+    if (taskId !== "") this.cancel(taskId, call);
   }
 
-  async extendedCard(_reader: CardReader): Promise<AgentCardInit | undefined> {
-    const card = await this.client.card();
-    if (card.capabilities?.extendedAgentCard !== true) return undefined;
+  async #extendedCard(_reader: CardReader): Promise<AgentCardInit | undefined> {
     return republished(await this.client.extendedCard(), this.options);
   }
 
-  /** Sends a message of a caller, on the upstream's task where it goes on with one. */
-  async send(call: UpstreamCall, on?: UpstreamMemo): Promise<Reading> {
+  /** Sends a message as the upstream is to see it. */
+  send(message: Message, call: UpstreamCall): Reading {
     const { metadata, acceptedOutputModes } = call;
-    const message = await upstreamMessage(call.message, call, on);
     const configuration = { acceptedOutputModes: [...acceptedOutputModes] };
     return new Reading(this.client.send(message, { ...this.extrasOf(call), configuration, ...(metadata && { metadata }) }));
   }
 
   /** Follows the upstream's task to its end, through the states in which it waits. */
-  follow(taskId: string, call: Pick<UpstreamCall, "headers" | "extensions">): Reading {
-    return new Reading(this.client.follow(taskId, { ...this.extrasOf(call), until: "terminal" }));
+  async follow(taskId: string, call: Credentials, { polls }: { readonly polls: boolean }): Promise<Reading> {
+    const extras = this.extrasOf(call);
+    const card = await this.client.card();
+    if (polls || card.capabilities?.streaming !== true) {
+      return new Reading(pollTask(this.client, taskId, extras, this.options.client.pollIntervalMs ?? POLL_MS));
+    }
+    return new Reading(this.client.follow(taskId, { ...extras, until: "terminal" }));
+  }
+
+  /** Asks the upstream to stop. One that is away is asked again for a minute; nobody waits for it. */
+  cancel(taskId: string, call: Credentials): void {
+    const { signal } = this.#life;
+    const until = Date.now() + CANCEL_MS;
+    const ask = async (): Promise<void> => {
+      try {
+        await this.client.cancelTask(taskId, { ...this.extrasOf(call), signal });
+      } catch (error) {
+        if (!isAway(error) || signal.aborted || Date.now() > until) return undefined;
+        await pause(CANCEL_AGAIN_MS, signal);
+        return ask();
+      }
+    };
+    void ask();
   }
 
   /** What of a call is handed on. */
-  extrasOf({ headers, extensions }: Pick<UpstreamCall, "headers" | "extensions">): {
-    headers: Readonly<Record<string, string>>;
-    extensions: readonly string[];
-  } {
+  extrasOf({ headers, extensions }: Credentials): { headers: Readonly<Record<string, string>>; extensions: readonly string[] } {
     return { headers, extensions: extensions.filter((uri) => this.options.extensions.includes(uri)) };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#life.abort();
     await this.firstWords.close();
     await this.client.close();
   }
 }
 
+/** With what a caller is let in, and what it has activated. */
+type Credentials = Pick<Turn, "headers" | "extensions">;
+
 /** What a turn and a request for a first word have in common. */
-export type UpstreamCall = Speaker &
-  Pick<Turn, "metadata" | "acceptedOutputModes" | "extensions" | "headers"> & {
-    readonly message: Message;
-  };
+export type UpstreamCall = Speaker & Credentials & Pick<Turn, "metadata" | "acceptedOutputModes">;

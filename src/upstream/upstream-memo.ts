@@ -6,8 +6,10 @@ export interface UpstreamMemo {
   /** Its id there; empty where the message is on its way, and nobody has heard what became of it. */
   readonly taskId: string;
   readonly contextId: string;
-  /** `messageId` of the last message that went there. */
+  /** Id of the last message that went there, as the upstream knows it. */
   readonly messageId: string;
+  /** Digest of that message. */
+  readonly message: string;
 }
 
 const KEY = "upstream";
@@ -21,7 +23,7 @@ export function toMemo(upstream: UpstreamMemo): JsonObject {
 export function fromMemo(memo: JsonObject | undefined): UpstreamMemo | undefined {
   const held = memo?.[KEY];
   if (typeof held !== "object" || held === null || Array.isArray(held)) return undefined;
-  const { taskId, contextId, messageId } = held;
-  if (typeof taskId !== "string" || typeof contextId !== "string" || typeof messageId !== "string") return undefined;
-  return { taskId, contextId, messageId };
+  const { taskId, contextId, messageId, message } = held;
+  const texts = [taskId, contextId, messageId, message];
+  return texts.every((text) => typeof text === "string") ? ({ taskId, contextId, messageId, message } as UpstreamMemo) : undefined;
 }

@@ -1,22 +1,24 @@
 /** One turn of a task that the upstream works on. */
 import { type Message, type Task, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { type Turn, TurnAborted } from "../core/agent.ts";
-import { type AgentEvent, completed, failed, memo, status } from "../core/events.ts";
+import { type AgentEvent, completed, failed, memo, status, working } from "../core/events.ts";
+import { statusTimeOf } from "../core/fold.ts";
 import { pause } from "../core/pause.ts";
-import { isTerminal } from "../core/task.ts";
-import { A2AError, type RunEvent, StillRunningError, UnknownOutcomeError } from "../client/index.ts";
-import { isTransient } from "../client/a2a-error.ts";
+import { isInterrupted, isTerminal, stateOf } from "../core/task.ts";
+import { A2AError, type RunEvent, UnknownOutcomeError } from "../client/index.ts";
+import { isAway, isDenied, isLost, isUncarried } from "./failures.ts";
 import { findTask, Untold } from "./find-task.ts";
+import { Inbox } from "./inbox.ts";
 import { Mirror } from "./mirror.ts";
-import { ownMessage } from "./own-message.ts";
+import { messageDigest, ownMessage, upstreamId, upstreamMessage } from "./own-message.ts";
 import type { Read, Reading } from "./reading.ts";
 import { refusalOf } from "./refusal.ts";
-import type { UpstreamAgent, UpstreamCall } from "./upstream-agent.ts";
+import type { UpstreamAgent } from "./upstream-agent.ts";
 import { fromMemo, toMemo, type UpstreamMemo } from "./upstream-memo.ts";
 
 /** How long a canceled task is read on for what the upstream says last; its own end is not held up by it. */
 const CANCEL_MS = 60_000;
-/** Between two rounds of looking for an upstream that is away; for one that does not stream, this is how often it is asked. */
+/** Between two rounds of looking for an upstream that is away. */
 const ROUND_MS = 1000;
 /** How often a lost task is begun again. */
 const MAX_RERUNS = 3;
@@ -29,16 +31,21 @@ export class UpstreamTurn {
   readonly #agent: UpstreamAgent;
   readonly #turn: Turn;
   readonly #mirror: Mirror;
+  readonly #inbox: Inbox;
   readonly #over = new AbortController();
   #upstream: UpstreamMemo | undefined;
   #reading: Reading | undefined;
-  /** The message that the upstream works on. */
+  /** The message that the upstream is to work on, or works on. */
   #message: Message;
-  #next: Promise<Step> | undefined;
-  #taken: Message | undefined;
-  /** The message has been sent, and nobody has heard what became of it. */
-  #unheard = false;
-  #cancelAsked = false;
+  /** Whether the upstream has it. `maybe`: it was sent, by this replica or by one before it, and nobody has heard what became of it. */
+  #sent: "no" | "maybe" | "yes";
+  /** What the upstream was asked for last. */
+  #stage: "find" | "send" | "follow" = "find";
+  /** Its streams cannot be picked up again. */
+  #polls = false;
+  /** A stream was picked up: what the upstream tells of its task in the end may be more than what came. */
+  #doubtful = false;
+  #canceled = false;
   #reruns = 0;
   /** When the upstream was heard of last. */
   #heard = Date.now();
@@ -47,8 +54,16 @@ export class UpstreamTurn {
     this.#agent = agent;
     this.#turn = turn;
     this.#message = turn.message;
+    this.#inbox = new Inbox(turn);
     this.#mirror = new Mirror(turn.task);
+    // With the message that this turn answers the task works again, whatever it waited for.
+    if (isInterrupted(this.#mirror.state)) this.#mirror.enter(TaskState.WORKING);
     this.#upstream = fromMemo(turn.memo);
+    const same = this.#upstream?.message === messageDigest(turn.message);
+    // The answer to a question is sent by its turn only.
+    const first = turn.message.taskId === "";
+    if (same && (first || turn.resumed)) this.#sent = this.#upstream?.taskId === "" ? "maybe" : "yes";
+    else this.#sent = turn.resumed ? "maybe" : "no";
   }
 
   /** The upstream's events, as ours. */
@@ -70,121 +85,180 @@ export class UpstreamTurn {
     for (;;) {
       try {
         this.#reading ??= yield* this.#begin();
-        if (yield* this.#read(this.#reading)) return;
+        if (this.#reading === undefined || (yield* this.#read(this.#reading))) return;
       } catch (error) {
-        if (this.#over.signal.aborted) return;
-        if (yield* this.#recover(error)) return;
+        if (this.#over.signal.aborted || (yield* this.#recover(error))) return;
       }
-      await this.#leave();
+      const reading = this.#reading;
+      this.#reading = undefined;
+      await reading?.close();
     }
   }
 
-  async #leave(): Promise<void> {
-    const reading = this.#reading;
-    this.#reading = undefined;
-    await reading?.close();
-  }
-
-  /** Where this turn's events come from. */
-  async *#begin(): AsyncGenerator<AgentEvent, Reading> {
-    const { messageId } = this.#message;
-    const known = this.#upstream;
-    const adopted = this.#message === this.#turn.message ? this.#agent.firstWords.adopt(this.#turn) : undefined;
-    if (adopted !== undefined) return adopted;
-    if (known?.messageId === messageId && known.taskId !== "") return this.#agent.follow(known.taskId, this.#turn);
-    const resumed = this.#turn.resumed && this.#message === this.#turn.message;
-    if (this.#unheard || resumed || known?.messageId === messageId) {
-      const found = await findTask(this.#agent, this.#turn, this.#message, known);
-      this.#unheard = false;
+  /** Where the next events come from; undefined where the message is not to be sent any more. */
+  async *#begin(): AsyncGenerator<AgentEvent, Reading | undefined> {
+    const { principal, tenant } = this.#turn;
+    const adopted = this.#sent === "maybe" ? this.#agent.firstWords.adopt({ principal, tenant, message: this.#message }) : undefined;
+    if (adopted !== undefined) {
+      this.#stage = "send";
+      return adopted;
+    }
+    if (this.#sent === "maybe") {
+      this.#stage = "find";
+      const found = await this.#find();
       this.#heard = Date.now();
-      if (found !== undefined) {
-        yield* this.#learn(found.id, found.contextId);
-        return this.#agent.follow(found.id, this.#turn);
-      }
+      if (found !== undefined) yield* this.#learn(found.id, found.contextId);
     }
-    return this.#agent.send(callOf(this.#turn, this.#message), known?.taskId === "" ? undefined : known);
+    if (this.#sent === "yes") {
+      this.#stage = "follow";
+      this.#doubtful = true;
+      return this.#agent.follow(this.#upstream?.taskId ?? "", this.#turn, { polls: this.#polls });
+    }
+    if (this.#canceled) return undefined;
+    const message = await upstreamMessage(this.#message, this.#turn, this.#onTask);
+    this.#stage = "send";
+    this.#sent = "maybe";
+    return this.#agent.send(message, this.#turn);
+  }
+
+  /** The upstream's task that a message goes on with. */
+  get #onTask(): UpstreamMemo | undefined {
+    return this.#upstream?.taskId === "" ? undefined : this.#upstream;
+  }
+
+  async #find(): Promise<Task | undefined> {
+    const { client, options } = this.#agent;
+    const sought = {
+      client,
+      messageId: upstreamId(this.#message.messageId, this.#turn),
+      contextId: upstreamId(this.#turn.contextId, this.#turn),
+      taskId: this.#onTask?.taskId ?? "",
+      // Its message brought the task into its state; the upstream's news came later.
+      ageMs: Date.now() - statusTimeOf(this.#turn.task),
+      extras: this.#extras(),
+    };
+    try {
+      return await findTask(sought);
+    } catch (error) {
+      if (error instanceof Untold && options.lost === "rerun") return undefined;
+      throw error;
+    }
   }
 
   /** Reads on. True where the turn is over. */
   async *#read(reading: Reading): AsyncGenerator<AgentEvent, boolean> {
-    for (;;) {
+    for (let first = true; ; first = false) {
       const step = await this.#step(reading);
       if (this.#over.signal.aborted) return true;
       if (step.is === "message") {
-        this.#message = step.message;
+        this.#goOnWith(step.message);
         return false;
       }
       reading.taken();
       if (step.is === "error") throw step.error;
-      if (step.is === "end") return this.#ended();
+      if (step.is === "end") return yield* this.#ended();
       this.#heard = Date.now();
-      yield* this.#take(step.event);
+      yield* this.#take(step.event, first);
       if (isTerminal(this.#mirror.state)) return true;
-      if (this.#mirror.state === TaskState.INPUT_REQUIRED) return this.#ended();
+      if (this.#mirror.state === TaskState.INPUT_REQUIRED) return this.#atRest();
     }
   }
 
-  /** The next thing that happens. */
+  /** The next thing that happens. A message is taken when the upstream has the one before it. */
   async #step(reading: Reading): Promise<Step> {
-    const event: Promise<Step> = reading.next();
-    const attends = this.#agent.acceptsMessages || this.#mirror.state === TaskState.AUTH_REQUIRED;
-    if (!attends && this.#next === undefined) return event;
-    this.#next ??= this.#turn.next().then((message): Step | Promise<never> => {
-      this.#taken = message;
-      // The turn is over: its signal says so.
-      return message === undefined ? new Promise<never>(() => undefined) : { is: "message", message };
-    });
-    const step = await Promise.race([this.#next, event]);
-    if (step.is === "message") [this.#next, this.#taken] = [undefined, undefined];
-    return step;
+    const attends = this.#sent === "yes" && (this.#agent.acceptsMessages || this.#mirror.state === TaskState.AUTH_REQUIRED);
+    if (attends) this.#inbox.listen();
+    else if (!this.#inbox.listens) return reading.next();
+    const { promise, resolve } = Promise.withResolvers<Step | undefined>();
+    this.#inbox.onMessage = () => resolve(undefined);
+    void reading.next().then(resolve);
+    const early = attends ? this.#inbox.take() : undefined;
+    if (early !== undefined) return { is: "message", message: early };
+    const step = await promise;
+    this.#inbox.onMessage = undefined;
+    const message = step === undefined && attends ? this.#inbox.take() : undefined;
+    return message === undefined ? (step ?? reading.next()) : { is: "message", message };
   }
 
-  /** The upstream's run came to rest. True where the turn is over: the caller's answer begins another one. */
-  #ended(): boolean {
-    if (this.#taken !== undefined) {
-      [this.#message, this.#next, this.#taken] = [this.#taken, undefined, undefined];
-      return false;
-    }
+  #goOnWith(message: Message): void {
+    this.#message = message;
+    this.#sent = "no";
+    if (isInterrupted(this.#mirror.state)) this.#mirror.enter(TaskState.WORKING);
+  }
+
+  /** What was read has come to its end; where that is no rest, the upstream is asked how its task stands. True where the turn is over. */
+  async *#ended(): AsyncGenerator<AgentEvent, boolean> {
+    if (isInterrupted(this.#mirror.state)) return this.#atRest();
+    this.#stage = "find";
+    yield* this.#mirror.reconcile(await this.#agent.client.getTask(this.#upstream?.taskId ?? "", this.#extras()));
+    if (isTerminal(this.#mirror.state)) return true;
+    return isInterrupted(this.#mirror.state) && this.#atRest();
+  }
+
+  /** The task waits for its caller. True where the turn is over: the caller's answer begins another one. */
+  #atRest(): boolean {
+    const message = this.#inbox.take();
+    if (message !== undefined) this.#goOnWith(message);
     // An authorization may come by another way, and the upstream goes on by itself (CL-07).
-    return this.#mirror.state !== TaskState.AUTH_REQUIRED;
+    return message === undefined && this.#mirror.state !== TaskState.AUTH_REQUIRED;
   }
 
-  async *#take({ event, incomplete }: RunEvent): AsyncGenerator<AgentEvent> {
+  async *#take({ event, incomplete }: RunEvent, first: boolean): AsyncGenerator<AgentEvent> {
     if (event.case === undefined) return;
-    if (event.case === "message" && (this.#upstream === undefined || this.#upstream.taskId === "")) {
+    const on = this.#onTask;
+    if (event.case === "message" && on === undefined) {
       yield completed(ownMessage(event.value));
-      this.#mirror.end();
-      return;
+      this.#mirror.enter(TaskState.COMPLETED);
+    } else if (event.case === "message") {
+      yield* this.#learn(on?.taskId ?? "", on?.contextId ?? "");
+      yield* this.#mirror.take(event);
+    } else if (event.case === "task") {
+      yield* this.#learn(event.value.id, event.value.contextId);
+      this.#doubtful ||= !first;
+      // Some servers show a task that waits as it stood before this message, and only then what comes of it (C-38).
+      const before = first && this.#stage === "send" && on !== undefined && isInterrupted(stateOf(event.value));
+      yield* this.#mirror.reconcile(event.value, { status: !before });
+    } else {
+      yield* this.#learn(event.value.taskId, event.value.contextId);
+      const ends = event.case === "statusUpdate" && isTerminal(event.value.status?.state ?? TaskState.UNSPECIFIED);
+      const whole = ends && (this.#doubtful || incomplete.size > 0) ? await this.#whole() : undefined;
+      // One that does not know of its end yet may not know of all its artifacts either.
+      if (whole !== undefined && isTerminal(stateOf(whole))) yield* this.#mirror.reconcile(whole);
+      yield* this.#mirror.take(event);
     }
-    if (event.case !== "message") yield* this.#learn(event.case === "task" ? event.value.id : event.value.taskId, event.value.contextId);
-    const ends = event.case === "statusUpdate" && isTerminal(event.value.status?.state ?? TaskState.UNSPECIFIED);
-    const whole = ends && incomplete.size > 0 ? await this.#whole() : undefined;
-    if (whole !== undefined) yield* this.#mirror.reconcile(whole);
-    yield* this.#mirror.take(event);
   }
 
   /** The upstream's task as it tells it when asked: what a cut stream has left out is in it. */
   async #whole(): Promise<Task | undefined> {
-    const { client } = this.#agent;
-    return client.getTask(this.#upstream?.taskId ?? "", this.#extras()).catch(() => undefined);
+    const taskId = this.#onTask?.taskId;
+    return taskId === undefined ? undefined : this.#agent.client.getTask(taskId, this.#extras()).catch(() => undefined);
   }
 
-  /** Keeps in the log where the upstream's task is. */
+  /** Keeps in the log where the upstream's task is, and that it has the message. */
   async *#learn(taskId: string, contextId: string): AsyncGenerator<AgentEvent> {
+    if (this.#sent === "yes" && this.#upstream?.taskId === taskId) return;
+    this.#sent = "yes";
     const { messageId } = this.#message;
-    const known = this.#upstream;
-    if (known?.taskId === taskId && known.messageId === messageId) return;
-    this.#upstream = { taskId, contextId, messageId };
-    yield memo(toMemo(this.#upstream));
-    if (this.#cancelAsked) this.#cancelUpstream();
+    const next: UpstreamMemo = {
+      taskId,
+      contextId: contextId || (this.#upstream?.contextId ?? ""),
+      messageId: upstreamId(messageId, this.#turn),
+      message: messageDigest(this.#message),
+    };
+    const known = this.#upstream?.taskId === taskId && this.#upstream.message === next.message;
+    this.#upstream = next;
+    if (this.#canceled) this.#agent.cancel(taskId, this.#turn);
+    if (!known) yield memo(toMemo(next));
   }
 
   #stop(): void {
     const reason: unknown = this.#turn.signal.reason;
     const cause = reason instanceof TurnAborted ? reason.abortCause : "draining";
+    const taskId = this.#onTask?.taskId;
     if (cause === "canceled" || cause === "failed") {
-      this.#cancelAsked = true;
-      this.#cancelUpstream();
+      this.#canceled = true;
+      // What the upstream answers is in its stream too; one that cannot be canceled goes on, and ours ends after its grace.
+      if (taskId !== undefined) this.#agent.cancel(taskId, this.#turn);
     }
     // Another owner reads on; of a canceled task the upstream may still say how it ended.
     if (cause === "canceled") void pause(CANCEL_MS, this.#over.signal).then(() => this.#end());
@@ -196,74 +270,76 @@ export class UpstreamTurn {
     void this.#reading?.close();
   }
 
-  #cancelUpstream(): void {
-    const taskId = this.#upstream?.taskId ?? "";
-    if (taskId === "") return;
-    // What the upstream answers is in its stream too; one that cannot be canceled goes on, and ours ends after its grace.
-    this.#agent.client.cancelTask(taskId, this.#extras()).catch(() => undefined);
-  }
-
-  #extras(): ReturnType<UpstreamAgent["extrasOf"]> {
-    return this.#agent.extrasOf(this.#turn);
+  #extras(): ReturnType<UpstreamAgent["extrasOf"]> & { readonly signal: AbortSignal } {
+    return { ...this.#agent.extrasOf(this.#turn), signal: this.#over.signal };
   }
 
   /** The upstream cannot be read now, has lost the task, or has refused the message. True where the turn is over. */
   async *#recover(error: unknown): AsyncGenerator<AgentEvent, boolean> {
-    if (error instanceof A2AError && error.reason === "TASK_NOT_FOUND") return yield* this.#lost();
+    if (error instanceof UnknownOutcomeError && error.taskId !== undefined && this.#stage === "send" && this.#sent !== "yes") {
+      yield* this.#learn(error.taskId, error.contextId ?? "");
+      return false;
+    }
     if (error instanceof Untold) {
       yield failed("nobody can tell what became of the message to the upstream agent; the work may have run");
       return true;
     }
-    if (isAway(error)) {
-      const { awayMs } = this.#agent.options;
-      if (Date.now() - this.#heard < awayMs) {
-        // What was sent and not answered is looked for before it is sent again.
-        if (!(error instanceof A2AError && error.unreached)) this.#unheard = true;
-        await pause(ROUND_MS, this.#over.signal);
-        return this.#over.signal.aborted;
-      }
-      yield failed(`the upstream agent has been away for ${Math.round(awayMs / 1000)} s`);
+    if (isAway(error)) return yield* this.#wait(error);
+    if (!(error instanceof A2AError)) throw error;
+    if (this.#onTask !== undefined && isLost(error, { asked: this.#stage === "find" || this.#polls })) return yield* this.#lost();
+    if (this.#stage === "send") return yield* this.#refused(error);
+    if (isDenied(error)) {
+      yield failed("the upstream agent does not let its task be read any more; the work may have run");
       return true;
     }
-    return yield* this.#refused(error);
+    if (this.#stage === "find" || this.#polls) return yield* this.#wait(error);
+    this.#polls = true;
+    return false;
+  }
+
+  /** Comes again in a while, unless the upstream has been away for too long. */
+  async *#wait(error: unknown): AsyncGenerator<AgentEvent, boolean> {
+    const { awayMs } = this.#agent.options;
+    if (this.#stage === "send" && this.#sent === "maybe" && isUncarried(error)) this.#sent = "no";
+    if (Date.now() - this.#heard >= awayMs) {
+      const done = this.#sent === "no" ? "" : "; the work may have run";
+      yield failed(`the upstream agent has been away for ${Math.round(awayMs / 1000)} s${done}`);
+      return true;
+    }
+    await pause((error instanceof A2AError && error.retryAfterMs) || ROUND_MS, this.#over.signal);
+    return this.#over.signal.aborted;
   }
 
   /** The upstream knows the task no more. */
   async *#lost(): AsyncGenerator<AgentEvent, boolean> {
-    const again = this.#agent.options.lost === "rerun" && this.#message === this.#turn.message && this.#reruns < MAX_RERUNS;
-    if (!again) {
+    const begins = this.#message.taskId === "";
+    if (this.#agent.options.lost === "fail" || !begins || this.#reruns >= MAX_RERUNS) {
       yield failed("the upstream agent does not know the task any more; the work may have run");
       return true;
     }
     this.#reruns += 1;
     this.#upstream = undefined;
-    return false;
+    this.#sent = "no";
+    this.#mirror.beginAnew();
+    return this.#canceled;
   }
 
-  /** The upstream has refused the message. On a task that it waits with, it waits on. */
-  async *#refused(error: unknown): AsyncGenerator<AgentEvent, boolean> {
-    const { headers } = this.#turn;
-    const refusal = refusalOf(error, { ownCredentials: Object.keys(headers).length > 0 });
+  /** The upstream has refused the message. A task that it has goes on, or waits on. */
+  async *#refused(error: A2AError): AsyncGenerator<AgentEvent, boolean> {
+    const refusal = refusalOf(error, { ownCredentials: Object.keys(this.#turn.headers).length > 0 });
     const why = refusal === undefined ? "the upstream agent did not take the message" : `the upstream agent refused: ${refusal.message}`;
-    const whole = this.#upstream?.taskId ? await this.#whole() : undefined;
-    if (whole === undefined || whole.status === undefined) {
+    const whole = await this.#whole();
+    const state = whole === undefined ? TaskState.UNSPECIFIED : stateOf(whole);
+    if (whole === undefined || state === TaskState.UNSPECIFIED) {
       yield failed(why);
       return true;
     }
-    yield* this.#mirror.reconcile(whole);
-    if (!isTerminal(this.#mirror.state)) yield status(TaskState.INPUT_REQUIRED, why);
-    return true;
+    // It is dealt with: nobody sends it again.
+    yield* this.#learn(whole.id, whole.contextId);
+    yield* this.#mirror.reconcile(whole, { status: isTerminal(state) });
+    if (isTerminal(state)) return true;
+    yield isInterrupted(state) ? status(state, why) : working(why);
+    this.#mirror.enter(state);
+    return isInterrupted(state) && this.#atRest();
   }
-}
-
-/** What goes upstream of a call. */
-function callOf(turn: Turn, message: Message): UpstreamCall {
-  const { contextId, principal, tenant, metadata, acceptedOutputModes, extensions, headers } = turn;
-  return { contextId, principal, tenant, metadata, acceptedOutputModes, extensions, headers, message, memoOf: (id) => turn.memoOf(id) };
-}
-
-/** Whether an error says only that the upstream cannot be heard now. */
-function isAway(error: unknown): boolean {
-  if (error instanceof StillRunningError || error instanceof UnknownOutcomeError) return true;
-  return error instanceof A2AError && (isTransient(error) || error.unreached);
 }
