@@ -86,9 +86,13 @@ function grpcStream(desc: DescMethod, call: ClientReadableStream<Buffer>, { sign
     opened.resolve(headers);
   });
   signal?.addEventListener("abort", () => call.cancel(), { once: true });
+  // It may come before anybody reads.
+  let early: ServiceError | undefined;
+  call.on("error", (error: ServiceError) => (early = error));
   async function* read(): AsyncGenerator<StreamResponse, undefined> {
     try {
       for await (const bytes of call) yield fromBinary(desc.output, bytes as Buffer) as StreamResponse;
+      if (early !== undefined) throw early;
     } catch (error) {
       const failure = failed(error as ServiceError, headers);
       opened.reject(failure);

@@ -6,6 +6,7 @@ import { type AgentEvent, artifact, textPart } from "../../../src/core/events.ts
 import { type Bed, collect, send, sharedBed } from "../bed.ts";
 import type { Caller } from "../callers/caller.ts";
 import { ConnectCaller } from "../callers/connect.ts";
+import { GrpcCaller } from "../callers/grpc.ts";
 import { GrpcWebCaller } from "../callers/grpc-web.ts";
 import { ScenarioAgent } from "../scenario-agent.ts";
 
@@ -36,6 +37,7 @@ class Flood extends ScenarioAgent {
 }
 
 const CALLERS: Readonly<Record<string, (ports: Bed["server"]["ports"]) => Caller>> = {
+  gRPC: ({ grpc }) => new GrpcCaller(grpc),
   "Connect over HTTP/1.1": ({ http }) => new ConnectCaller(http, { http: 1 }),
   "Connect over HTTP/2": ({ http }) => new ConnectCaller(http),
   "gRPC-Web over HTTP/1.1": ({ http }) => new GrpcWebCaller(http),
@@ -52,6 +54,8 @@ suite("a reader that takes nothing for stalledStreamMs, and then what is on its 
       const caller = open(bed().server.ports);
       t.after(() => caller.close());
       const stream = caller.stream("SendStreamingMessage", send("flood"));
+      // One is read: grpc-js drops at an error all that nobody has asked for.
+      const first = await stream.next();
       const taskId = (await stream.headers).get("a2a-task-id") as string;
       // The task goes on to its end meanwhile.
       await flood.over(taskId);
@@ -60,7 +64,8 @@ suite("a reader that takes nothing for stalledStreamMs, and then what is on its 
       const { frames, end } = await collect(stream);
       assert.notEqual(end, "clean");
       if (end !== "clean") assert.deepEqual([end.code, end.reason, end.metadata], [14, "STREAM_STALLED", { taskId }]);
-      assert.ok(frames.length > 1 && frames.length < FRAMES, `${frames.length} frames`);
+      assert.equal(first.value?.payload.case, "task");
+      assert.ok(frames.length < FRAMES && (frames.length > 1 || name === "gRPC"), `${frames.length} frames`);
     });
   }
 });
