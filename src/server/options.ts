@@ -1,7 +1,10 @@
 /** Every option of a server, its default and its unit, in one place. */
 import { hostname } from "node:os";
 import { z } from "zod";
+import { authSchema, tokensSchema } from "./auth-options.ts";
 import { pushSchema } from "./push-options.ts";
+import { signingSchema } from "./signing-options.ts";
+import { tlsSchema } from "./tls-options.ts";
 import { REDIS_DEFAULTS } from "../storage/redis/storage-options.ts";
 
 const ms = z.int().min(0);
@@ -63,10 +66,12 @@ export const optionsSchema = z.strictObject({
     .describe("Path before the HTTP+JSON routes."),
   reflection: z.boolean().default(true).describe("Whether gRPC clients without the schema may ask for it."),
   replica: z.string().min(1).default(`${hostname()}-${process.pid}`).describe("Name of this replica; unique among all."),
-  tokens: z
-    .record(z.string().min(1), z.string().min(1), 'is an object of tokens and who they stand for, such as {"s3cret":"alice"}')
+  tokens: tokensSchema
     .optional()
     .describe('Bearer tokens and who they stand for, such as {"s3cret":"alice"}. Default: everybody is let in.'),
+  auth: authSchema.prefault({}).describe("Who may call, and what."),
+  tls: tlsSchema.prefault({}).describe("TLS on the gRPC and the HTTP port."),
+  signing: signingSchema.prefault({}).describe("Signatures of the card."),
   tenants: z
     .union([
       z.literal("any"),
@@ -179,10 +184,22 @@ export class OptionsError extends Error {
   override readonly name = "OptionsError";
 }
 
+/** Options of different groups that do not go together. */
+function contradictions({ auth, tls, tenants }: ServerOptions): string[] {
+  const wrong: string[] = [];
+  if (auth.clientCertificates !== undefined && tls.clientCa === undefined)
+    wrong.push("auth.clientCertificates: needs tls.clientCa, whose certificates they are to be");
+  if (tenants === undefined && auth.jwt?.some(({ tenantsClaim }) => tenantsClaim !== undefined))
+    wrong.push("auth.jwt: a tenantsClaim has no effect without tenants");
+  return wrong;
+}
+
 /** Completes options. Throws {@link OptionsError}. */
 export function resolveOptions(given: ServerOptionsInput): ServerOptions {
   const result = optionsSchema.safeParse(given);
-  if (result.success) return result.data;
-  const problems = result.error.issues.map(({ path, message }) => `${path.join(".") || "options"}: ${message}`);
+  const problems = result.success
+    ? contradictions(result.data)
+    : result.error.issues.map(({ path, message }) => `${path.join(".") || "options"}: ${message}`);
+  if (result.success && problems.length === 0) return result.data;
   throw new OptionsError(problems.join("\n"));
 }

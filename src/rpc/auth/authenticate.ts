@@ -7,9 +7,9 @@ export interface Principal {
   /** Unique among the principals of one server; owner of the tasks that the caller sends, unless the server is told otherwise. */
   readonly name: string;
   /** What it may do, in the words of whoever vouches for it. Default: nothing that wants a scope. */
-  readonly scopes?: readonly string[];
+  readonly scopes?: readonly string[] | undefined;
   /** Tenants that it may name; where that is one, calls need not name it. Default: all of the server. */
-  readonly tenants?: readonly string[];
+  readonly tenants?: readonly string[] | undefined;
   /** What else is known of it, for the agent. It is stored with the task. Default: nothing. */
   readonly claims?: JsonObject;
 }
