@@ -19,6 +19,7 @@ interface HttpRow {
 
 const { httpLevel } = JSON.parse(readFileSync(new URL("../vectors/sse.json", import.meta.url), "utf8")) as { httpLevel: HttpRow[] };
 
+const INFO = "type.googleapis.com/google.rpc.ErrorInfo";
 const TASK = { id: "t", contextId: "c", status: { state: "TASK_STATE_WORKING" } };
 const DONE = { ...TASK, status: { state: "TASK_STATE_COMPLETED" } };
 const COMPLETED = { taskId: "t", contextId: "c", status: DONE.status };
@@ -59,6 +60,14 @@ for (const [binding, { operationOf, wrap }] of Object.entries(FORMS)) {
       frames.map(([message, id]) => `${id === undefined ? "" : `id: ${id}\n`}data: ${JSON.stringify(wrap(message, request))}\n\n`),
     );
   const reply = (request: Received, message: JsonValue): Answer => ({ body: JSON.stringify(wrap(message, request)) });
+
+  const unsupported = (request: Received): Answer => {
+    const details = [{ "@type": INFO, reason: "UNSUPPORTED_OPERATION", domain: "a2a-protocol.org" }];
+    const error = { code: 400, status: "FAILED_PRECONDITION", message: "it has ended", details };
+    const body =
+      binding === "JSONRPC" ? { jsonrpc: "2.0", id: idOf(request), error: { code: -32004, message: "it has ended" } } : { error };
+    return { status: binding === "JSONRPC" ? 200 : 400, body: JSON.stringify(body) };
+  };
 
   /** Runs a step with a client of a server that answers so; `visit` counts the requests for the same from 1. */
   const against = async (
@@ -116,6 +125,37 @@ for (const [binding, { operationOf, wrap }] of Object.entries(FORMS)) {
         },
       ));
 
+    test("CL-08 CL-09 what comes after a cut stands in for what came before: no part twice, and none missing", () =>
+      against(
+        (operation, request) => {
+          if (operation === "send") return stream(request, [{ task: TASK }], [{ artifactUpdate: CHUNK }]);
+          const artifact = { artifactId: "a", parts: [{ text: "x" }, { text: "y" }] };
+          const tail = { ...CHUNK, append: true, artifact: { artifactId: "a", parts: [{ text: "z" }] } };
+          return stream(request, [{ task: { ...TASK, artifacts: [artifact] } }], [{ artifactUpdate: tail }], [{ statusUpdate: COMPLETED }]);
+        },
+        async (client) => {
+          const pieces: string[] = [];
+          const run = client.send("go");
+          for await (const piece of run.text()) pieces.push(piece);
+          assert.deepEqual(pieces, ["x", "y", "z"]);
+          const { artifacts } = await endsWith(run, TaskState.COMPLETED);
+          assert.deepEqual([artifacts[0]?.parts.length, run.incomplete.size], [3, 0]);
+        },
+      ));
+
+    test("CL-10 a task that has ended meanwhile is read, and the work is not sent again", () =>
+      against(
+        (operation, request) => {
+          if (operation === "get") return reply(request, DONE);
+          if (operation === "send") return stream(request, [{ task: TASK }]);
+          return unsupported(request);
+        },
+        async (client, asked) => {
+          await endsWith(client.send("go"), TaskState.COMPLETED);
+          assert.deepEqual(asked(), ["send", "subscribe", "get"]);
+        },
+      ));
+
     test("CL-05 http-200-empty: a stream that ends without a frame is incomplete, and is asked for again", () =>
       against(
         (operation, request, visit) => {
@@ -147,7 +187,7 @@ for (const [binding, { operationOf, wrap }] of Object.entries(FORMS)) {
     test("http-a2a-json-error: is the error, and the send is not made again", () =>
       against(
         () => {
-          const info = { "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "VERSION_NOT_SUPPORTED", domain: "a2a-protocol.org" };
+          const info = { "@type": INFO, reason: "VERSION_NOT_SUPPORTED", domain: "a2a-protocol.org" };
           const error = { code: 400, status: "FAILED_PRECONDITION", message: "not that one", details: [info] };
           return { ...row("http-a2a-json-error"), body: JSON.stringify({ error }) };
         },
