@@ -24,7 +24,15 @@ const ALLOWED_HEADERS = [
   "tracestate",
 ];
 
-const EXPOSED_HEADERS = [...connectCors.exposedHeaders, "a2a-extensions", "a2a-task-id", "etag", "retry-after", "www-authenticate"];
+const EXPOSED_HEADERS = [
+  ...connectCors.exposedHeaders,
+  "a2a-extensions",
+  "a2a-task-id",
+  "etag",
+  "retry-after",
+  "throughline-delivery",
+  "www-authenticate",
+];
 
 const METHODS = "GET, POST, DELETE";
 

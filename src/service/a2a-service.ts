@@ -35,7 +35,7 @@ import { extendedCard } from "./extended-card.ts";
 import { plainFrame, withHistory } from "./frames.ts";
 import { listTasks } from "./list-tasks.ts";
 import { badResume, logActive, positionedFrame, type Resume, resumeOf } from "./log-extension.ts";
-import { PushConfigOperations, requirePush } from "./push-configs.ts";
+import { DELIVERY_HEADER, PushConfigOperations, requirePush } from "./push-configs.ts";
 import type { ServiceInit } from "./service-init.ts";
 import { SendFlow, type Sent } from "./send-message.ts";
 import { validateTaskRequest, validateTenant } from "./validate.ts";
@@ -120,7 +120,9 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
     context: HandlerContext,
   ): Promise<TaskPushNotificationConfig> {
     requirePush(this.#init.options);
-    return this.#push.get(request, this.#caller(request, context));
+    const { config, delivery } = await this.#push.get(request, this.#caller(request, context));
+    context.responseHeader.set(DELIVERY_HEADER, delivery);
+    return config;
   }
 
   async listTaskPushNotificationConfigs(
@@ -140,7 +142,7 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
   async getExtendedAgentCard(request: GetExtendedAgentCardRequest, context: HandlerContext): Promise<AgentCard> {
     const caller = this.#caller(request, context);
     validateTenant(request.tenant, this.#init.options);
-    return extendedCard(this.#init, caller, context);
+    return extendedCard(this.#init, { ...caller, headers: this.#forwarded(context) }, context);
   }
 
   async #send(request: SendMessageRequest, context: HandlerContext): Promise<Sent> {

@@ -7,6 +7,7 @@ import {
   type TaskPushNotificationConfig,
   TaskPushNotificationConfigSchema,
 } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import type { Delivery } from "../core/deliveries.ts";
 import { invalidArgument, TaskError, taskNotFound } from "../core/errors.ts";
 import { pageToken, parsePageToken } from "../core/page-token.ts";
 import type { PushConfigRequest, StoredPushConfig } from "../core/push-configs.ts";
@@ -48,12 +49,16 @@ export class PushConfigOperations {
     return this.#shown(request.taskId, config);
   }
 
-  async get(request: GetTaskPushNotificationConfigRequest, scope: Scope): Promise<TaskPushNotificationConfig> {
+  /** A webhook, and how far it is: {@link DELIVERY_HEADER} of its reply. */
+  async get(
+    request: GetTaskPushNotificationConfigRequest,
+    scope: Scope,
+  ): Promise<{ readonly config: TaskPushNotificationConfig; readonly delivery: string }> {
     const { taskId, id } = request;
     validatePushName(request, this.#init.options);
     await this.#requireTask(taskId, scope);
-    const config = await this.#init.storage.pushConfig(taskId, id);
-    if (config !== undefined) return this.#shown(taskId, config);
+    const delivery = (await this.#init.storage.deliveriesOf(taskId)).find(({ config }) => config.id === id);
+    if (delivery !== undefined) return { config: this.#shown(taskId, delivery.config), delivery: progressOf(delivery) };
     throw new TaskError("TASK_NOT_FOUND", "the task has no such push configuration", { metadata: { taskId, configId: id } });
   }
 
@@ -95,6 +100,18 @@ export class PushConfigOperations {
     if (config.authentication !== undefined) config.authentication.credentials = "";
     return config;
   }
+}
+
+/** Response header, and gRPC initial metadata, that says how far a webhook is: a dictionary of RFC 9651. */
+export const DELIVERY_HEADER = "throughline-delivery";
+
+function progressOf({ is, acknowledged, failures, cause, waitMs }: Delivery): string {
+  const { offset } = acknowledged;
+  const text = cause.replace(/[^\x20-\x7e]/g, "?").replace(/["\\]/g, "\\$&");
+  const members = [`state=${is}`, `acknowledged=${offset}`, `failures=${failures}`];
+  if (waitMs > 0) members.push(`retry-in=${Math.ceil(waitMs / 1000)}`);
+  if (text !== "") members.push(`cause="${text}"`);
+  return members.join(", ");
 }
 
 /** The configuration as it is stored with its task. One without an id gets one. */

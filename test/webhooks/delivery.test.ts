@@ -116,3 +116,105 @@ for (const store of ["memory", "Redis"]) {
     });
   });
 }
+
+suite("what becomes of a webhook that does not answer as it should", () => {
+  test("R-116 it is parked after so many failures in a row, and GetTaskPushNotificationConfig says so; registered again it goes on", async () => {
+    await using bed = await openBed({ push: { ...PUSH, maxFailures: 3 } });
+    const { client, receiver, server } = bed;
+    receiver.answer = 500;
+    const task = await client.send("complete", { configuration: { taskPushNotificationConfig: { id: "w", url: receiver.url() } } });
+    await receiver.until(({ length }) => length === 3);
+    const taskId = "id" in task ? task.id : "";
+    const shownState = async (): Promise<string> => {
+      const url = `http://127.0.0.1:${server.ports.http}/tasks/${taskId}/pushNotificationConfigs/w`;
+      return (await fetch(url, { headers: { "a2a-version": "1.0" } })).headers.get("throughline-delivery") ?? "";
+    };
+    while (!(await shownState()).startsWith("state=parked"));
+    assert.equal(await shownState(), 'state=parked, acknowledged=0, failures=3, cause="it answered HTTP 500; it failed 3 times in a row"');
+    receiver.answer = 200;
+    await client.createPushConfig({ taskId, id: "w", url: receiver.url() });
+    await receiver.until(isEnded);
+    assert.deepEqual(shown(receiver.received.slice(2)), ["SUBMITTED", "SUBMITTED", "WORKING", "forty-two", "COMPLETED"]);
+    while (!(await shownState()).startsWith("state=done"));
+  });
+
+  for (const [status, what] of [
+    [404, "parks it"],
+    [301, "parks it: redirects are not followed"],
+    [401, "parks it"],
+  ] as const) {
+    test(`HTTP ${status} ${what}, at once`, async () => {
+      await using bed = await openBed();
+      const { client, receiver } = bed;
+      receiver.answer = (response) => response.writeHead(status, { location: receiver.url("/elsewhere") }).end();
+      const task = await client.send("complete", { configuration: { taskPushNotificationConfig: { id: "w", url: receiver.url() } } });
+      await receiver.until(({ length }) => length === 1);
+      await client.send("complete", { configuration: { taskPushNotificationConfig: { url: receiver.url("/other") } } });
+      await receiver.until((received) => received.some(({ path }) => path === "/other"));
+      assert.equal(receiver.received.filter(({ path }) => path !== "/other").length, 1);
+      assert.equal((await client.getPushConfig("id" in task ? task.id : "", "w")).url, receiver.url());
+    });
+  }
+
+  test("HTTP 410 removes it", async () => {
+    await using bed = await openBed();
+    const { client, receiver } = bed;
+    receiver.answer = 410;
+    const task = await client.send("complete", { configuration: { taskPushNotificationConfig: { id: "w", url: receiver.url() } } });
+    await receiver.until(({ length }) => length === 1);
+    const taskId = "id" in task ? task.id : "";
+    while ((await client.listPushConfigs(taskId)).length > 0);
+    assert.equal(receiver.received.length, 1);
+  });
+
+  test("Retry-After is waited for", async () => {
+    await using bed = await openBed();
+    const { client, receiver } = bed;
+    const times: number[] = [];
+    receiver.next.push((response) => {
+      times.push(performance.now());
+      response.writeHead(503, { "retry-after": "1" }).end();
+    });
+    await client.send("complete", { configuration: { taskPushNotificationConfig: { url: receiver.url() } } });
+    await receiver.until(({ length }) => length === 2);
+    assert.ok(performance.now() - (times[0] ?? 0) >= 1000);
+    await receiver.until(isEnded);
+  });
+
+  test("SV-16 one that hangs holds up neither the stream of its task nor other webhooks, and is tried again after its time", async () => {
+    await using bed = await openBed({ push: { ...PUSH, timeoutMs: 200, perHost: 1 } });
+    const { client, receiver } = bed;
+    await using other = await Receiver.open();
+    receiver.next.push(() => undefined);
+    const run = client.send("complete", { configuration: { taskPushNotificationConfig: { url: receiver.url() } } });
+    const task = await run;
+    await client.send("complete", { configuration: { taskPushNotificationConfig: { url: other.url() } } });
+    await other.until(isEnded);
+    assert.equal("id" in task && task.status?.state, TaskState.COMPLETED);
+    await receiver.until(isEnded);
+    assert.deepEqual(shown(receiver.received), ["SUBMITTED", "SUBMITTED", "WORKING", "forty-two", "COMPLETED"]);
+  });
+});
+
+suite("what a webhook is told", () => {
+  test("R-122 with events: status artifacts are left out", async () => {
+    await using bed = await openBed({ push: { ...PUSH, events: "status" } });
+    const { client, receiver } = bed;
+    await client.send("complete", { configuration: { taskPushNotificationConfig: { url: receiver.url() } } });
+    await receiver.until(isEnded);
+    assert.deepEqual(shown(receiver.received), ["SUBMITTED", "WORKING", "COMPLETED"]);
+  });
+
+  test("with coalesce chunks that wait together come as one", async () => {
+    await using bed = await openBed({ push: { ...PUSH, coalesce: true } });
+    const { client, receiver } = bed;
+    const hold = Promise.withResolvers<void>();
+    receiver.next.push((response) => void hold.promise.then(() => response.writeHead(200).end()));
+    const gate = bed.agent.gate();
+    gate.open(3);
+    await client.send(`chunks ${gate.name}`, { configuration: { taskPushNotificationConfig: { url: receiver.url() } } });
+    hold.resolve();
+    await receiver.until(isEnded);
+    assert.deepEqual(shown(receiver.received), ["SUBMITTED", "WORKING", "one |two ", "WORKING", "three", "COMPLETED"]);
+  });
+});
