@@ -9,6 +9,8 @@ export interface CorsOptions {
   readonly origins: readonly string[];
   /** How long a browser may keep the answer to a preflight request. */
   readonly maxAgeSeconds: number;
+  /** Header fields that carry credentials, beside Authorization. Default: none. */
+  readonly headers?: readonly string[];
 }
 
 /** Credentials are tokens in a header, never cookies: none of them is sent by a browser of its own accord. */
@@ -37,9 +39,9 @@ const EXPOSED_HEADERS = [
 const METHODS = "GET, POST, DELETE";
 
 /** Answers preflight requests, and marks what other handlers answer. To an origin that is not named it says nothing, as if CORS were off. */
-export function corsHandler({ origins, maxAgeSeconds }: CorsOptions): HttpHandler {
+export function corsHandler({ origins, maxAgeSeconds, headers = [] }: CorsOptions): HttpHandler {
   const known = new Set(origins);
-  const allowed = listOf(ALLOWED_HEADERS);
+  const allowed = listOf([...ALLOWED_HEADERS, ...headers]);
   const exposed = listOf(EXPOSED_HEADERS);
   return async ({ request, response }) => {
     response.appendHeader("vary", "Origin");

@@ -38,9 +38,14 @@ function merge({ payload: one }: StreamResponse, { payload: two }: StreamRespons
   if (first === undefined || further === undefined || first.artifactId !== further.artifactId) return undefined;
   if (one.value.lastChunk || one.value.metadata !== undefined || two.value.metadata !== undefined) return undefined;
   // What a chunk changes of the whole artifact stays with that chunk.
-  if (further.name !== "" || further.description !== "" || further.metadata !== undefined || further.extensions.length > 0)
-    return undefined;
+  const changes = further.metadata !== undefined || further.extensions.length > 0;
+  if (changes || !same(first.name, further.name) || !same(first.description, further.description)) return undefined;
   const artifact = create(ArtifactSchema, { ...first, parts: [...first.parts, ...further.parts] });
   const value = create(TaskArtifactUpdateEventSchema, { ...one.value, artifact, lastChunk: two.value.lastChunk });
   return create(StreamResponseSchema, { payload: { case: "artifactUpdate", value } });
+}
+
+/** Whether a chunk says of its artifact what was said before, or nothing. */
+function same(before: string, now: string): boolean {
+  return now === "" || now === before;
 }
