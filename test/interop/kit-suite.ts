@@ -8,10 +8,13 @@ import { type OurServers, ourServers } from "./our-servers.ts";
 import { tryClient } from "./their-clients.ts";
 import { tryServer } from "./their-servers.ts";
 
-/** A kit whose programs are run from where they are. */
-export function kitSuite(kit: ForeignKit): void {
+/** Longer than any of them takes, but not than a test file may. */
+const TIMEOUT = 280_000;
+
+/** Our client on the kit's servers. */
+export function serverSuites(kit: ForeignKit): void {
   for (const server of kit.servers("")) {
-    suite(`our client on the server of ${server.name}`, { concurrency: true, timeout: 240_000 }, () => {
+    suite(`our client on the server of ${server.name}`, { concurrency: true, timeout: TIMEOUT }, () => {
       let running: RunningForeign;
       before(async () => (running = await startForeign(server)));
       after(() => running[Symbol.asyncDispose]());
@@ -20,8 +23,12 @@ export function kitSuite(kit: ForeignKit): void {
       }
     });
   }
+}
+
+/** The kit's clients on our server. */
+export function clientSuites(kit: ForeignKit): void {
   for (const client of kit.clients("")) {
-    suite(`the client of ${client.name} on our server`, { concurrency: true, timeout: 240_000 }, () => {
+    suite(`the client of ${client.name} on our server`, { concurrency: true, timeout: TIMEOUT }, () => {
       let ours: OurServers;
       before(async () => (ours = await ourServers()));
       after(() => ours[Symbol.asyncDispose]());

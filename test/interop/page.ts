@@ -44,8 +44,8 @@ All agents do the same by the first word of a text. A column is a trial from the
 
 | column | what must come of it |
 | --- | --- |
-| send | a blocking send answers the completed task with its artifact |
-| ask | a task that wants input is answered, and completes |
+| send | a send ends with the completed task and its artifact |
+| ask | a task that wants input is answered, and completes with the answer |
 | fail | a task that fails is told as such, with its message |
 | message | a direct message and no task |
 | stream | five chunks, once each and in order, then the end |
@@ -54,7 +54,10 @@ All agents do the same by the first word of a text. A column is a trial from the
 | cancel | a running task is canceled, and says so |
 | list | ListTasks of a context finds its task, and no other |
 | push | a webhook is registered, read, listed and deleted |
-| error | an unknown task is TASK_NOT_FOUND, in the words of the client |
+| error | a task that is not there is refused, and the caller is told which error of A2A it is |
+
+Our client makes send and ask in each of its three ways to wait (stream, block, poll), and error with a cancel of a task that is over and a follow of
+it besides.
 
 \`yes\`: it works. \`–\`: the other side does not offer it. \`no\`: it fails, and the note says whose fault that is.
 `;

@@ -7,7 +7,7 @@ import { judge } from "./judge.ts";
 import type { OurServers } from "./our-servers.ts";
 
 /** Long enough for a process that starts a second connection on a busy machine. */
-export const LONG_STREAM = "stream 10 400";
+export const LONG_STREAM = "stream 10 600";
 export const LONG_TEXT = "c1 c2 c3 c4 c5 c6 c7 c8 c9 c10 ";
 
 /** Runs one operation and answers its report; throws {@link NotOffered} where the SDK has none. */

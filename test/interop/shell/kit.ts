@@ -39,7 +39,7 @@ export const grpcurl: ForeignKit = {
   servers: () => [],
   clients: (cache) => [
     {
-      name: "grpcurl, by reflection,",
+      name: "grpcurl (reflection)",
       version: GRPCURL.slice(1),
       command: { file: process.execPath, args: [program("grpcurl.ts"), join(cache, GRPCURL, "grpcurl")] },
       bindings: ["grpc"],
