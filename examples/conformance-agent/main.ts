@@ -3,11 +3,11 @@
  * suite calls it, `npm run itk-agent -- --httpPort 8080 --grpcPort 50051`.
  */
 import { inspect, parseArgs } from "node:util";
-import { type Log, OptionsError, type RunningServer, serve, type ServerOptionsInput } from "../../src/index.ts";
+import { type Log, OptionsError, type RunningServer, serve, type ServeInit, type ServerOptionsInput } from "../../src/index.ts";
 import { type Profile, PROFILES } from "./profiles.ts";
 
 const USAGE = `usage: conformance-agent [--profile ${Object.keys(PROFILES).join("|")}] [--http-port PORT] [--grpc-port PORT] [--redis URL]
-                         [--json-content-type application/a2a+json|application/json]
+                         [--json-content-type application/a2a+json|application/json] [--no-webhook-allow-list]
 `;
 
 /** What goes wrong, for a person who reads it beside the suite's own output. */
@@ -18,9 +18,11 @@ const log: Log = {
 };
 
 try {
-  const { profile, options } = readCommandLine();
+  const { profile, guarded, options } = readCommandLine();
   // The port of health and readiness is nobody's concern here, and must not stop a second profile beside this one.
-  const server = await serve({ ...PROFILES[profile], ...options, opsPort: 0, log });
+  const served: ServeInit = PROFILES[profile];
+  const push = guarded ? { ...served.push, allow: [] } : served.push;
+  const server = await serve({ ...served, ...options, ...(push && { push }), opsPort: 0, log });
   drainOnSignals(server);
   const { host } = server.options;
   process.stdout.write(
@@ -34,7 +36,7 @@ try {
 }
 
 /** Reads the flags. Throws what `parseArgs` throws, and {@link OptionsError}. */
-function readCommandLine(): { profile: Profile; options: ServerOptionsInput } {
+function readCommandLine(): { profile: Profile; guarded: boolean; options: ServerOptionsInput } {
   const { values } = parseArgs({
     options: {
       profile: { type: "string", default: "full" },
@@ -45,6 +47,7 @@ function readCommandLine(): { profile: Profile; options: ServerOptionsInput } {
       grpcPort: { type: "string" },
       redis: { type: "string" },
       "json-content-type": { type: "string" },
+      "no-webhook-allow-list": { type: "boolean" },
     },
   });
   const { profile, redis: url, "json-content-type": jsonContentType } = values;
@@ -58,7 +61,7 @@ function readCommandLine(): { profile: Profile; options: ServerOptionsInput } {
     ...(url !== undefined && { redis: { url, prefix: `conformance-${profile}` } }),
     ...(jsonContentType !== undefined && { jsonContentType: jsonContentType as ServerOptionsInput["jsonContentType"] }),
   };
-  return { profile, options };
+  return { profile, options, guarded: values["no-webhook-allow-list"] === true };
 }
 
 function isProfile(name: string): name is Profile {

@@ -12,6 +12,9 @@ export const REQUIRED_EXTENSION = "urn:a2a:tck:required-extension";
 /** Suites use ids again, and each use is to begin a task. */
 const shared = { dedupe: { mode: "off" } } as const;
 
+/** Webhooks; the receivers of suites are on this machine. */
+const push = { enabled: true, allow: ["localhost", "127.0.0.0/8", "::1/128"] };
+
 const EXTENDED_SKILL = { id: "extended", name: "Extended", description: "Shown in the extended card only.", tags: ["conformance"] };
 
 /** Everything on; the extended card has one skill more than the public one. */
@@ -25,7 +28,7 @@ function full(capabilities: AgentCardInit["capabilities"] = {}): ServeInit {
     securitySchemes: { bearer: { scheme: { case: "httpAuthSecurityScheme", value: { scheme: "Bearer" } } } },
   };
   const agent: Agent = { ...tckAgent, card, extendedCard: () => ({ ...card, skills: [...skills, EXTENDED_SKILL] }) };
-  return { ...shared, agent, authenticate: everybody, push: { enabled: true } };
+  return { ...shared, agent, authenticate: everybody, push };
 }
 
 /** The profiles by name. A card can show a capability on or off, not both, so one agent cannot take all tests of a suite. */
@@ -40,7 +43,7 @@ export const PROFILES = {
   /** Load generators hold many tasks at once. */
   bench: { ...shared, agent: benchAgent, capacity: 10_000 },
   /** Calls others like it, which repeat no ids. */
-  itk: { agent: itkAgent, push: { enabled: true } },
+  itk: { agent: itkAgent, push },
 } as const satisfies Readonly<Record<string, ServeInit>>;
 
 /** The name of a profile. */

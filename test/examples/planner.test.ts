@@ -25,6 +25,9 @@ test("top", () => {
 });
 `;
 
+/** A cancel is carried out to its end, however busy the machine is. */
+const PATIENT_MS = 60_000;
+
 /** A runner of one project, a planner that calls it, and a client of the runner that sees what the planner sees. */
 class Bed implements AsyncDisposable {
   readonly harness: AgentHarness;
@@ -40,11 +43,11 @@ class Bed implements AsyncDisposable {
   static async open(projects: ReadonlyMap<string, string>, wrap: (agent: Agent) => Agent = (agent) => agent): Promise<Bed> {
     await using parts = new AsyncDisposableStack();
     const agent = testRunner({ projects, progressMs: 0, killAfterMs: 100 });
-    const server = await serve({ agent, grpcPort: 0, httpPort: 0, opsPort: 0, drainMs: 0, streamGraceMs: 0 });
+    const server = await serve({ agent, cancelGraceMs: PATIENT_MS, grpcPort: 0, httpPort: 0, opsPort: 0, drainMs: 0, streamGraceMs: 0 });
     parts.defer(() => server.drain({ atOnce: true, skip: AbortSignal.abort() }));
     const url = `http://127.0.0.1:${server.ports.http}`;
     const runner = parts.use(await A2AClient.connect(url));
-    const harness = parts.use(await testAgent(wrap(planner({ runner: url }))));
+    const harness = parts.use(await testAgent(wrap(planner({ runner: url })), { cancelGraceMs: PATIENT_MS }));
     return new Bed(harness, runner, parts.move());
   }
 

@@ -63,11 +63,10 @@ export class WebhookGuard {
       // An address is never looked up: it is judged here.
       if (problem !== undefined) return callback(new WebhookRefused(`its url ${problem}`), null);
       return connect(options, (error, socket) => {
-        if (socket !== null && !this.#mayReach(host, socket)) {
-          socket.destroy();
-          return callback(new WebhookRefused("its name leads to an address that webhooks may not have"), null);
-        }
-        return error === null ? callback(null, socket as Socket) : callback(error, null);
+        if (error !== null) return callback(error, null);
+        if (this.#mayReach(host, socket)) return callback(null, socket);
+        socket.destroy();
+        return callback(new WebhookRefused("its name leads to an address that webhooks may not have"), null);
       });
     };
   }

@@ -1,6 +1,10 @@
 /** Profile itk, driven as the traversal suite drives it: an instruction nested in another for each hop, posted to the first agent. */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { json } from "node:stream/consumers";
 import { after, before, suite, test } from "node:test";
 import { create, type JsonObject, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { freePort } from "../../redis/free-port.ts";
@@ -57,12 +61,58 @@ function carrying(instruction: Instruction): JsonObject {
 async function heard(stream: AsyncGenerator<JsonObject>, tokens: readonly string[]): Promise<string> {
   let text = "";
   for await (const frame of stream) {
-    const update = frame["statusUpdate"] as { status: { message?: { role: string; parts: { text: string }[] } } } | undefined;
-    const message = update?.status.message;
-    if (message?.role === "ROLE_AGENT") text += message.parts.map((part) => part.text).join("");
+    text += agentText(frame);
     if (tokens.every((token) => text.includes(token))) return text;
   }
   return assert.fail(`the stream has ended with ${text}`);
+}
+
+/** A receiver of webhooks, as the suite's: it takes JSON below /notifications, with a token. */
+class Receiver implements AsyncDisposable {
+  readonly #server: Server;
+  readonly #texts = new Set<string>();
+  #look: () => void = () => undefined;
+
+  private constructor(server: Server) {
+    this.#server = server;
+  }
+
+  static async open(): Promise<Receiver> {
+    const server = createServer((request, reply) => void receiver.#take(request).then((status) => reply.writeHead(status).end()));
+    const receiver = new Receiver(server);
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    return receiver;
+  }
+
+  get address(): string {
+    return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Resolves when agents have said all these in updates of their status. */
+  async hears(...texts: readonly string[]): Promise<void> {
+    while (!texts.every((text) => this.#texts.has(text))) await new Promise<void>((resolve) => (this.#look = resolve));
+  }
+
+  async #take(request: IncomingMessage): Promise<number> {
+    const body = (await json(request)) as JsonObject;
+    if (request.url !== "/notifications" || request.headers["x-a2a-notification-token"] !== "traversal") return 400;
+    const text = agentText(body);
+    if (text !== "") this.#texts.add(text);
+    this.#look();
+    return 200;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    await once(this.#server.close(), "close");
+  }
+}
+
+/** What the agent says in an update of its status; empty where it says nothing. */
+function agentText(event: JsonObject): string {
+  const update = event["statusUpdate"] as { status: { message?: { role: string; parts: { text: string }[] } } } | undefined;
+  const message = update?.status.message;
+  return message?.role === "ROLE_AGENT" ? message.parts.map((part) => part.text).join("") : "";
 }
 
 /** All tasks of an agent, the newest first. */
@@ -110,19 +160,14 @@ suite("profile itk", { timeout: 120_000 }, () => {
       for (const agent of chain.slice(1)) assert.equal((await tasksAt(agent))[0]?.state, "CANCELED", agent.name);
     });
 
-    test(`registers a webhook with each send by ${transport}`, async () => {
-      const behavior = { case: "pushNotification" as const, value: { url: "127.0.0.1:9" } };
+    test(`has each agent tell a webhook what it says, the calls going by ${transport}`, async () => {
+      await using receiver = await Receiver.open();
+      const behavior = { case: "pushNotification" as const, value: { url: receiver.address } };
       const { instruction, tokens } = circuit(chain, { transport, behavior });
-      assert.equal(taskIn(await first().send(carrying(instruction))).says, tokens.join("\n"));
-      for (const agent of chain.slice(1)) {
-        const [client] = agent.bed.clients;
-        const configs = (await client.listPush((await tasksAt(agent))[0]?.id ?? ""))["configs"] as JsonObject[];
-        assert.deepEqual(
-          configs.map(({ url, token }) => [url, token]),
-          [["http://127.0.0.1:9/notifications", "traversal"]],
-          agent.name,
-        );
-      }
+      const own = { taskPushNotificationConfig: { url: `http://${receiver.address}/notifications`, token: "traversal" } };
+      assert.equal(taskIn(await first().send(carrying(instruction), own)).says, tokens.join("\n"));
+      // That of an agent is what those behind it have said, and its own hop before that.
+      await receiver.hears(...tokens.map((_, index) => tokens.slice(index).join("\n")));
     });
   }
 

@@ -6,6 +6,7 @@ import { suite, test } from "node:test";
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { PROFILES } from "../../../examples/conformance-agent/profiles.ts";
 import { CliProcess, ROOT } from "../../e2e/server-process.ts";
+import { freePort } from "../../redis/free-port.ts";
 import { fileRedis } from "../../redis/file-redis.ts";
 import { bedAt, type SuiteBed, triggered } from "./suite/bed.ts";
 import { framesOf, next, outline, readTask, reasonOf, taskIn } from "./suite/read.ts";
@@ -60,6 +61,23 @@ suite("npm run conformance-agent", { concurrency: 3, timeout: 120_000 }, () => {
     const { url } = (running.card["supportedInterfaces"] as { url: string }[]).at(-1) ?? { url: "" };
     assert.match(url, /\/jsonrpc$/);
     assert.deepEqual(await (await fetch(`${url}/.well-known/agent-card.json`)).json(), running.card);
+  });
+
+  test("takes webhooks on this machine, also where nobody listens, unless it is told not to", async () => {
+    const config = { taskPushNotificationConfig: { url: `http://localhost:${await freePort()}/webhook` } };
+    for (const [flags, expected] of [
+      [[], undefined],
+      [["--no-webhook-allow-list"], "INVALID_ARGUMENT"],
+    ] as const) {
+      await using running = await startReady("full", flags);
+      for (const client of running.clients) {
+        const call = client.send(triggered("tck-complete-task", client), config);
+        if (expected === undefined) assert.equal(taskIn(await call).state, "COMPLETED");
+        else assert.equal(await reasonOf(call), expected);
+      }
+      running.process.signal("SIGTERM");
+      assert.deepEqual(await running.process.exited, { code: 0, signal: null });
+    }
   });
 
   test("two with one --redis share their tasks: questions, streams and cancels go to either", async () => {
