@@ -1,16 +1,20 @@
-/** One port for HTTP/1.1 and HTTP/2 in clear text: the first bytes of a connection tell which of the two it speaks (RFC 9113, 3.3). */
+/** One port for HTTP/1.1 and HTTP/2: over TLS a client says which it speaks (ALPN), in clear text the first bytes of a connection tell (RFC 9113, 3.3). */
 import type { Server } from "node:http";
 import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session, type ServerOptions } from "node:http2";
 import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
 import { listen, type Listener } from "./http.ts";
 import { http1Server } from "./http1-server.ts";
 import { REQUEST_MS } from "./http-exchange.ts";
+import type { TlsSource } from "./tls-source.ts";
 
 /** How the peers of HTTP/2 connections are found to be gone. */
 export interface HttpPortOptions {
   /** Time between two HTTP/2 PINGs on a connection, and how long an answer may take. */
   readonly keepaliveMs: number;
   readonly keepaliveTimeoutMs: number;
+  /** Default: clear text. */
+  readonly tls?: TlsSource | undefined;
 }
 
 /** What an HTTP/2 client says first. */
@@ -40,17 +44,24 @@ export class HttpPort {
   readonly #sessions = new Map<ServerHttp2Session, Socket>();
   /** Connections that have not yet said what they speak. */
   readonly #undecided = new Set<Socket>();
+  /** What carries TLS, from before it stands. */
+  readonly #carriers = new Set<Socket>();
 
   constructor(listener: Listener, options: HttpPortOptions) {
-    this.#http1 = http1Server(listener);
+    const { tls } = options;
+    this.#http1 = http1Server(listener, tls);
     this.#http2 = createHttp2Server(HTTP2_OPTIONS, listener);
-    const [http1] = this.#http1.listeners("connection");
+    if (tls !== undefined) this.#http1.on("connection", (socket: Socket) => this.#keep(socket));
+    const arrival = tls === undefined ? "connection" : "secureConnection";
+    const [http1] = this.#http1.listeners(arrival).slice(0, 1);
     if (http1 === undefined) throw new TypeError("this version of node:http takes its connections another way");
-    this.#http1.removeAllListeners("connection").on("connection", (socket: Socket) => {
-      this.#decide(socket, (version) => {
+    this.#http1.off(arrival, http1 as () => void).on(arrival, (socket: Socket | TLSSocket) => {
+      const hand = (version: 1 | 2): void => {
         if (version === 2) this.#begin(socket, options);
         else Reflect.apply(http1, this.#http1, [socket]);
-      });
+      };
+      if ("alpnProtocol" in socket) hand(socket.alpnProtocol === "h2" ? 2 : 1);
+      else this.#decide(socket, hand);
     });
   }
 
@@ -79,6 +90,12 @@ export class HttpPort {
     this.#http1.closeAllConnections();
     for (const socket of this.#undecided) socket.destroy();
     for (const socket of this.#sessions.values()) socket.destroy();
+    for (const socket of this.#carriers) socket.destroy();
+  }
+
+  #keep(socket: Socket): void {
+    this.#carriers.add(socket);
+    socket.once("close", () => this.#carriers.delete(socket));
   }
 
   /** Reads the first bytes until they differ from the preface or are all of it, puts them back, and hands the connection on. */

@@ -1,9 +1,12 @@
 /** HTTP/1.1 by node:http; what it cannot read is answered in HTTP+JSON's form too. */
 import { createServer, maxHeaderSize, type Server, type ServerOptions, type ServerResponse, STATUS_CODES } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { Duplex } from "node:stream";
+import { TLSSocket } from "node:tls";
 import { connectError, type WireError, wireError } from "../rpc/errors.ts";
 import { type Listener, statusJson } from "./http.ts";
 import { REQUEST_MS } from "./http-exchange.ts";
+import { HANDSHAKE_MS, type TlsSource } from "./tls-source.ts";
 
 /** Streams stay open for as long as they like; keepAliveTimeout outlives the idle timeouts of usual load balancers. */
 const OPTIONS: ServerOptions = {
@@ -15,20 +18,31 @@ const OPTIONS: ServerOptions = {
   keepAliveInitialDelay: 30_000,
 };
 
-/** A server over a listener; not yet listening. */
-export function http1Server(listener: Listener): Server {
-  const server = createServer(OPTIONS, listener);
+/** A server over a listener, over TLS where there is a source for it; not yet listening. */
+export function http1Server(listener: Listener, tls?: TlsSource): Server {
+  const server = tls === undefined ? createServer(OPTIONS, listener) : tlsServer(listener, tls);
   // An expectation that nobody knows may be passed over (RFC 9110, 10.1.1).
   server.on("checkExpectation", listener);
   server.on("clientError", refuse);
   return server;
 }
 
+/** For both versions of HTTP: whoever takes its connections looks which one a client has chosen. */
+function tlsServer(listener: Listener, tls: TlsSource): Server {
+  const { requestCert, rejectUnauthorized, context } = tls;
+  const own = { requestCert, rejectUnauthorized, handshakeTimeout: HANDSHAKE_MS, ALPNProtocols: ["h2", "http/1.1"] };
+  const server = createTlsServer({ ...OPTIONS, ...context, ...own }, listener);
+  const stop = tls.watch((next) => server.setSecureContext(next));
+  return server.once("close", stop);
+}
+
 /** A connection whose next request is none is answered, unless a reply is on its way there, and closed. */
 function refuse(cause: NodeJS.ErrnoException, socket: Duplex): void {
   // node:http has no public way to the reply that a connection is waiting for.
   const { _httpMessage: reply } = socket as { _httpMessage?: ServerResponse | null };
-  if (!socket.writable || reply?.headersSent === true) {
+  // Nothing can be said before TLS stands, and it is not known then which protocol it is about.
+  const isHandshake = socket instanceof TLSSocket && (socket.alpnProtocol ?? null) === null;
+  if (isHandshake || !socket.writable || reply?.headersSent === true) {
     socket.destroy();
     return;
   }

@@ -67,18 +67,19 @@ const issuerSchema = z
       .refine(isScheme, 'is a SecurityScheme as the card has it, such as {"oauth2SecurityScheme":{…}}')
       .optional(),
   })
-  .superRefine(({ jwksUrl, jwks, secret, algorithms = [] }, { addIssue }) => {
+  .superRefine(({ jwksUrl, jwks, secret, algorithms = [] }, context) => {
     const sources = Object.entries({ jwksUrl, jwks, secret }).filter(([, given]) => given !== undefined);
-    if (sources.length > 1) addIssue({ code: "custom", path: [sources[1]?.[0] ?? ""], message: `is not needed beside ${sources[0]?.[0]}` });
+    if (sources.length > 1)
+      context.addIssue({ code: "custom", path: [sources[1]?.[0] ?? ""], message: `is not needed beside ${sources[0]?.[0]}` });
     const hmac = algorithms.filter((one) => (HMAC as readonly string[]).includes(one));
     if (secret === undefined && hmac.length > 0)
-      addIssue({
+      context.addIssue({
         code: "custom",
         path: ["algorithms"],
         message: `${hmac.join(", ")} needs a secret, and keys that are published are none`,
       });
     if (secret !== undefined && hmac.length < algorithms.length)
-      addIssue({ code: "custom", path: ["algorithms"], message: `a secret is for ${HMAC.join(", ")} only` });
+      context.addIssue({ code: "custom", path: ["algorithms"], message: `a secret is for ${HMAC.join(", ")} only` });
   });
 
 function isScheme(given: Readonly<Record<string, unknown>>): boolean {
@@ -89,13 +90,14 @@ function isScheme(given: Readonly<Record<string, unknown>>): boolean {
   }
 }
 
-const issuersSchema = oneOrMore(z.array(issuerSchema).min(1)).superRefine((issuers, { addIssue }) => {
+const issuersSchema = oneOrMore(z.array(issuerSchema).min(1)).superRefine((issuers, context) => {
   for (const [at, { issuer, prefix }] of issuers.entries()) {
     const before = issuers.slice(0, at);
-    if (before.some((one) => one.issuer === issuer)) addIssue({ code: "custom", path: [at, "issuer"], message: "stands there twice" });
+    if (before.some((one) => one.issuer === issuer))
+      context.addIssue({ code: "custom", path: [at, "issuer"], message: "stands there twice" });
     // Else a caller of one issuer could have the name of another's.
     if (before.some((one) => one.prefix === prefix))
-      addIssue({ code: "custom", path: [at, "prefix"], message: "is needed where there are several issuers, another for each" });
+      context.addIssue({ code: "custom", path: [at, "prefix"], message: "is needed where there are several issuers, another for each" });
   }
 });
 
@@ -132,10 +134,10 @@ export const authSchema = z.strictObject({
     .describe("How client certificates name their callers: docs/security.md. Default: they name nobody."),
   scopes: z
     .record(z.string(), words)
-    .superRefine((scopes, { addIssue }) => {
+    .superRefine((scopes, context) => {
       for (const name of Object.keys(scopes))
         if (!OPERATIONS.includes(name))
-          addIssue({ code: "custom", path: [name], message: `is no operation; right are ${OPERATIONS.join(", ")}` });
+          context.addIssue({ code: "custom", path: [name], message: `is no operation; right are ${OPERATIONS.join(", ")}` });
     })
     .default({})
     .describe('Scopes that operations want, such as {"*":["a2a"],"CancelTask":["a2a","a2a.cancel"]}. Default: none.'),

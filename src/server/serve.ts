@@ -1,6 +1,6 @@
 /** The composition root: an agent and options in, a running server out. */
 import type { Server as HttpServer } from "node:http";
-import { type Server as GrpcServer, ServerCredentials } from "@grpc/grpc-js";
+import type { Server as GrpcServer } from "@grpc/grpc-js";
 import { Health as HealthService } from "../../gen/health/v1/health_pb.ts";
 import { A2AService, type AgentCard } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { cardHandler } from "../bindings/card.ts";
@@ -9,39 +9,47 @@ import { connectHandler } from "../bindings/connect/handler.ts";
 import { Health } from "../bindings/grpc/health.ts";
 import { Reflection } from "../bindings/grpc/reflection.ts";
 import { grpcServer, listenGrpc } from "../bindings/grpc/server.ts";
+import { serverCredentials } from "../bindings/grpc/server-credentials.ts";
+import { hstsHandler } from "../bindings/hsts.ts";
 import { listen, listener } from "../bindings/http.ts";
+import type { HttpHandler } from "../bindings/http-exchange.ts";
 import { HttpPort } from "../bindings/http-port.ts";
 import { jsonRpcHandler } from "../bindings/json-rpc/handler.ts";
 import { openApiHandler } from "../bindings/openapi/handler.ts";
 import { Egress } from "../bindings/progress.ts";
+import { publish } from "../bindings/published.ts";
 import { restHandler } from "../bindings/rest/handler.ts";
 import { EventStreams } from "../bindings/sse.ts";
 import type { Agent } from "../core/agent.ts";
 import { Snapshots } from "../core/snapshots.ts";
 import type { Storage } from "../core/storage.ts";
 import { type Log, SILENT } from "../core/telemetry.ts";
-import { anonymous } from "../rpc/auth/anonymous.ts";
 import { type Authenticate, type Authorize, ownedByName, type OwnerOf } from "../rpc/auth/authenticate.ts";
-import { bearerTokens } from "../rpc/auth/bearer-tokens.ts";
 import { internalErrors } from "../rpc/errors.ts";
 import { guard } from "../rpc/policy.ts";
 import { A2AServiceImpl } from "../service/a2a-service.ts";
 import { abandonTask } from "../service/cancel-task.ts";
-import { declareBearer, nameInterfaces, publicCard } from "../service/agent-card.ts";
+import { declareSchemes, nameInterfaces, publicCard } from "../service/agent-card.ts";
 import { callDrained, streamDrained, Streams } from "../service/streams.ts";
 import { MemoryStorage } from "../storage/memory/memory-storage.ts";
 import { pause } from "../core/pause.ts";
 import { Worker } from "../worker/worker.ts";
+import { type Access, accessOf } from "./access.ts";
+import { JWKS_PATH, signCard } from "./card-signer.ts";
+import { notBound } from "./not-bound.ts";
+import { openStorage } from "./open-storage.ts";
 import { opsServer } from "./ops.ts";
+import { SigningKeys } from "./signing-keys.ts";
+import { TlsFiles } from "./tls-files.ts";
 import { ServerWebhooks } from "./webhooks.ts";
-import { OptionsError, resolveOptions, type ServerOptions, type ServerOptionsInput } from "./options.ts";
+import { resolveOptions, type ServerOptions, type ServerOptionsInput } from "./options.ts";
 
 /** What to serve. Everything but the agent has a default. */
 export interface ServeInit extends ServerOptionsInput {
   readonly agent: Agent;
   /** Default: Redis where `redis.url` is given, else a memory store of this process. */
   readonly storage?: Storage;
-  /** Default: bearer tokens where `tokens` are given, else everybody is `anonymous`. */
+  /** Who calls. Default: as `tokens` and `auth` say; without them everybody is `anonymous`. */
   readonly authenticate?: Authenticate;
   /** Whether a principal may call an operation. Default: by `auth.scopes`. */
   readonly authorize?: Authorize;
@@ -71,34 +79,15 @@ const JSON_RPC_BASES = ["/jsonrpc", "/a2a/jsonrpc"];
 
 /** Starts a server; resolves when all its ports listen. */
 export async function serve(init: ServeInit): Promise<RunningServer> {
-  const { agent, storage, authenticate, authorize, ownerOf, log, ...given } = init;
+  const { agent, storage, authenticate, authorize, ownerOf = ownedByName, log = SILENT, ...given } = init;
   const options = resolveOptions(given);
-  const own = storage === undefined ? await openStorage(agent, options, log ?? SILENT) : undefined;
-  const server = new RunningServer(agent, options, {
-    storage: storage ?? own,
-    ownsStorage: own !== undefined,
-    authenticate,
-    authorize,
-    ownerOf,
-    log,
-  });
+  const [tls, keys] = [await TlsFiles.open(options.tls, log), await SigningKeys.open(options.signing.keys)];
+  const access = accessOf(options, { authenticate, authorize }, log);
+  const own = storage === undefined ? await openStorage(agent, options, log) : undefined;
+  const parts = { storage: storage ?? own, ownsStorage: own !== undefined, access, ownerOf, tls, keys, log };
+  const server = new RunningServer(agent, options, parts);
   await server.start();
   return server;
-}
-
-/** The store that the options ask for. Throws {@link OptionsError} where it cannot be used. */
-async function openStorage(agent: Agent, options: ServerOptions, log: Log): Promise<Storage> {
-  const { url, ...redis } = options.redis;
-  if (url === undefined) return new MemoryStorage(options);
-  // Not loaded where nobody asks for it.
-  const { RedisStorage, StoreSetupError } = await import("../storage/redis/index.ts");
-  const facts = { agent: agent.card.name ?? "agent", warn: (message: string) => log.warn({}, message) };
-  try {
-    return await RedisStorage.open({ ...options, ...redis, url }, facts);
-  } catch (error) {
-    if (error instanceof StoreSetupError) throw new OptionsError(error.message, { cause: error });
-    throw error;
-  }
 }
 
 /** A server with its ports, from start to close. Disposing it drains it. */
@@ -119,21 +108,27 @@ export class RunningServer implements AsyncDisposable {
   readonly #reflection: Reflection | undefined;
   readonly #http: HttpPort;
   readonly #ops: HttpServer;
+  readonly #tls: TlsFiles | undefined;
+  readonly #keys: SigningKeys | undefined;
+  /** Resolves when the card says where the agent is, and is signed. */
+  readonly #named = Promise.withResolvers<void>();
   #ports = { grpc: 0, http: 0, ops: 0 };
   #state: ServerState = "starting";
   #drained: Promise<void> | undefined;
 
   constructor(agent: Agent, options: ServerOptions, parts: Parts) {
-    const [streams, waits, log] = [this.#streams, this.#waits, parts.log ?? SILENT];
+    const [streams, waits] = [this.#streams, this.#waits];
+    const { access, log, tls, keys, ownerOf } = parts;
     this.options = options;
     this.#log = log;
     this.#storage = parts.storage ?? new MemoryStorage(options);
-    this.#ownsStorage = parts.ownsStorage ?? parts.storage === undefined;
-    const known = parts.authenticate !== undefined || options.tokens !== undefined;
+    this.#ownsStorage = parts.ownsStorage;
+    this.#tls = tls;
+    this.#keys = keys;
     // The capability wants an authenticator, and a card; a card that declares it without one is told so when it is asked (R-133).
-    const extended = known && (agent.extendedCard !== undefined || agent.card.capabilities?.extendedAgentCard === true);
+    const extended = access.isKnown && (agent.extendedCard !== undefined || agent.card.capabilities?.extendedAgentCard === true);
     this.card = publicCard(agent.card, options, extended);
-    if (parts.authenticate === undefined && options.tokens !== undefined) declareBearer(this.card);
+    if (access.declared !== undefined) declareSchemes(this.card, access.declared, access.scopes);
     const storage = this.#storage;
     const snapshots = new Snapshots(storage, options);
     this.#snapshots = snapshots;
@@ -141,7 +136,6 @@ export class RunningServer implements AsyncDisposable {
     const abandon = (taskId: string): Promise<void> => abandonTask({ agent, log, storage, snapshots }, taskId);
     this.#worker = new Worker({ agent, storage, snapshots, options, log, abandon });
     const worker = this.#worker;
-    const { ownerOf = ownedByName } = parts;
     const service = new A2AServiceImpl({
       agent,
       log,
@@ -154,11 +148,11 @@ export class RunningServer implements AsyncDisposable {
       streams,
       waits,
       ownerOf,
+      signCard: (extendedCard) => this.#sign(extendedCard),
     });
-    const authenticate = parts.authenticate ?? (options.tokens === undefined ? anonymous : bearerTokens(options.tokens));
     const guarded = guard(A2AService, service, {
-      authenticate,
-      authorize: parts.authorize,
+      authenticate: access.authenticate,
+      authorize: access.authorize,
       card: this.card,
       assumeVersion: options.assumeVersion,
       errorCodes: options.errorCodes,
@@ -179,10 +173,18 @@ export class RunningServer implements AsyncDisposable {
     const rest = { ...options, eventStreams, tenantRoutes: options.tenants !== undefined };
     const card = cardHandler(() => this.card, JSON_RPC_BASES, CARD_MAX_AGE_SECONDS);
     const openApi = openApiHandler(A2AService, () => this.card, { ...rest, maxAgeSeconds: CARD_MAX_AGE_SECONDS });
-    const cors = options.cors.origins.length === 0 ? [] : [corsHandler(options.cors)];
-    const handlers = [...cors, card, openApi, connectHandler(guarded, options), jsonRpcHandler(guarded, rpc), restHandler(guarded, rest)];
+    const cors = options.cors.origins.length === 0 ? [] : [corsHandler({ ...options.cors, headers: access.headers })];
+    const handlers = [
+      ...this.#first(),
+      ...cors,
+      card,
+      openApi,
+      connectHandler(guarded, options),
+      jsonRpcHandler(guarded, rpc),
+      restHandler(guarded, rest),
+    ];
     const onBroken = (error: unknown): void => log.error({ error }, "an HTTP handler broke");
-    this.#http = new HttpPort(listener(handlers, slow, onBroken), options);
+    this.#http = new HttpPort(listener(handlers, slow, onBroken), { ...options, tls });
     this.#ops = opsServer(slow, ready, log);
   }
 
@@ -224,17 +226,37 @@ export class RunningServer implements AsyncDisposable {
   async #bind(): Promise<void> {
     const { host, grpcPort, httpPort, opsPort } = this.options;
     const shown = host.includes(":") ? `[${host}]` : host;
-    const credentials = ServerCredentials.createInsecure();
-    const grpc = await listenGrpc(this.#grpc, `${shown}:${grpcPort}`, credentials).catch(notBound("grpcPort", host, grpcPort));
+    const grpc = await listenGrpc(this.#grpc, `${shown}:${grpcPort}`, serverCredentials(this.#tls)).catch(
+      notBound("grpcPort", host, grpcPort),
+    );
     const ops = await listen(this.#ops, opsPort, host).catch(notBound("opsPort", host, opsPort));
-    // Last, and then no wait: nobody gets a card that does not say yet where the agent is.
+    // Last, and then no wait but for a signature: nobody gets a card that does not say yet where the agent is.
     const http = await this.#http.listen(httpPort, host).catch(notBound("httpPort", host, httpPort));
     nameInterfaces(this.card, {
       grpc: this.options.publicGrpcUrl ?? `${shown}:${grpc}`,
-      http: this.options.publicHttpUrl ?? `http://${shown}:${http}`,
+      http: this.options.publicHttpUrl ?? `${this.#tls === undefined ? "http" : "https"}://${shown}:${http}`,
       restPrefix: this.options.restPrefix,
     });
+    await this.#sign(this.card);
+    this.#named.resolve();
     this.#ports = { grpc, http, ops };
+  }
+
+  /** What comes before all that answers HTTP. */
+  #first(): HttpHandler[] {
+    const { hstsMaxAgeSeconds } = this.options.tls;
+    const handlers = this.#tls === undefined || hstsMaxAgeSeconds === 0 ? [] : [hstsHandler(hstsMaxAgeSeconds)];
+    const keys = this.#keys?.published;
+    if (keys === undefined) return handlers;
+    const published = publish({ paths: [JWKS_PATH], source: () => keys, json: JSON.stringify, maxAgeSeconds: CARD_MAX_AGE_SECONDS });
+    return [...handlers, async () => this.#named.promise.then(() => false), published];
+  }
+
+  /** Signs a card whose interfaces are named. */
+  async #sign(card: AgentCard): Promise<void> {
+    const url = this.card.supportedInterfaces.find(({ protocolBinding }) => protocolBinding === "JSONRPC")?.url;
+    const base = url?.startsWith("https:") === true && this.options.signing.jku ? url.replace(/\/jsonrpc$/, "") : undefined;
+    if (this.#keys !== undefined) await signCard(card, this.#keys, base && `${base}${JWKS_PATH}`);
   }
 
   /**
@@ -296,27 +318,16 @@ export class RunningServer implements AsyncDisposable {
   }
 }
 
-/** Says which option is to blame for a port that could not be bound. */
-function notBound(option: "grpcPort" | "httpPort" | "opsPort", host: string, port: number): (cause: Error) => never {
-  return (cause) => {
-    // grpc-js has the system's error in its text only.
-    const { message } = cause;
-    if (message.includes("EADDRINUSE")) throw new OptionsError(`${option}: ${host}:${port} is in use already`, { cause });
-    if (message.includes("EACCES")) throw new OptionsError(`${option}: this process may not listen on port ${port}`, { cause });
-    if (/EADDRNOTAVAIL|ENOTFOUND|EAI_AGAIN|resol/i.test(message)) {
-      throw new OptionsError(`host: ${host} is no address of this machine`, { cause });
-    }
-    throw new OptionsError(`${option}: cannot listen on ${host}:${port}: ${message}`, { cause });
-  };
-}
-
-/** Parts that a caller may bring. */
+/** What a server is made of besides the agent. */
 interface Parts {
   readonly storage: Storage | undefined;
-  /** Whether the server closes the store. Default: where it made it itself. */
-  readonly ownsStorage?: boolean;
-  readonly authenticate: Authenticate | undefined;
-  readonly authorize?: Authorize | undefined;
-  readonly ownerOf?: OwnerOf | undefined;
-  readonly log: Log | undefined;
+  /** Whether the server closes the store. */
+  readonly ownsStorage: boolean;
+  readonly access: Access;
+  readonly ownerOf: OwnerOf;
+  /** Undefined: clear text. */
+  readonly tls: TlsFiles | undefined;
+  /** Undefined: cards are not signed. */
+  readonly keys: SigningKeys | undefined;
+  readonly log: Log;
 }

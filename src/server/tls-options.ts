@@ -32,11 +32,11 @@ export const tlsSchema = z
       .default(31_536_000)
       .describe("How long browsers come back by HTTPS only (Strict-Transport-Security); 0: nothing is said of it."),
   })
-  .superRefine(({ cert, key, clientCa }, { addIssue }) => {
+  .superRefine(({ cert, key, clientCa }, context) => {
     if ((cert === undefined) !== (key === undefined))
-      addIssue({ code: "custom", path: [cert === undefined ? "cert" : "key"], message: "tls.cert and tls.key go together" });
+      context.addIssue({ code: "custom", path: [cert === undefined ? "cert" : "key"], message: "tls.cert and tls.key go together" });
     if (clientCa !== undefined && cert === undefined)
-      addIssue({ code: "custom", path: ["clientCa"], message: "has no effect without tls.cert" });
+      context.addIssue({ code: "custom", path: ["clientCa"], message: "has no effect without tls.cert" });
   });
 
 /** Options of TLS, complete. */

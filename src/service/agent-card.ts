@@ -1,5 +1,5 @@
 /** The public card: the agent's own part, and what the server adds to it. */
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import {
   AgentCapabilitiesSchema,
   type AgentCard,
@@ -24,8 +24,8 @@ export interface PublicUrls {
   readonly restPrefix: string;
 }
 
-/** Name of the scheme that the server declares by itself. */
-const BEARER = "bearer";
+/** Kinds of schemes whose requirements list scopes. */
+const SCOPED: ReadonlySet<string> = new Set(["oauth2SecurityScheme", "openIdConnectSecurityScheme"]);
 
 /** URI of the extension that tells how repeated sends are treated. */
 const IDEMPOTENT_SEND_URI = "urn:throughline:a2a:idempotent-send:v1";
@@ -45,11 +45,21 @@ export function publicCard(own: AgentCardInit, { dedupe, push }: Pick<ServiceOpt
   return card;
 }
 
-/** Says that callers bring a bearer token, in a card that says nothing of credentials (R-134, R-348, R-349). */
-export function declareBearer(card: AgentCard): void {
-  if (Object.keys(card.securitySchemes).length > 0 || card.securityRequirements.length > 0) return;
-  card.securitySchemes[BEARER] = create(SecuritySchemeSchema, { scheme: { case: "httpAuthSecurityScheme", value: { scheme: "Bearer" } } });
-  card.securityRequirements.push(create(SecurityRequirementSchema, { schemes: { [BEARER]: {} } }));
+/**
+ * Says how callers authenticate: by any one of the schemes (R-134, R-348, R-349), in the place of what the agent's own card says of that.
+ * `scopes` are those that no operation goes without; tokens of OAuth are to have them.
+ */
+export function declareSchemes(
+  card: AgentCard,
+  declared: Readonly<Record<string, MessageInitShape<typeof SecuritySchemeSchema>>>,
+  scopes: readonly string[],
+): void {
+  const schemes = Object.entries(declared).map(([name, init]) => [name, create(SecuritySchemeSchema, init)] as const);
+  card.securitySchemes = Object.fromEntries(schemes);
+  card.securityRequirements = schemes.map(([name, { scheme }]) => {
+    const list = SCOPED.has(scheme.case ?? "") ? [...scopes] : [];
+    return create(SecurityRequirementSchema, { schemes: { [name]: { list } } });
+  });
 }
 
 function idempotentSend({ mode, windowMs }: ServiceOptions["dedupe"]): AgentExtension {

@@ -12,7 +12,7 @@ const CACHE_CONTROL = "private, max-age=300";
 
 /** The card for this caller, with what the server adds to every card. */
 export async function extendedCard(
-  { agent, card, options }: Pick<ServiceInit, "agent" | "card" | "options">,
+  { agent, card, options, signCard }: Pick<ServiceInit, "agent" | "card" | "options" | "signCard">,
   reader: CardReader,
   context: HandlerContext,
 ): Promise<AgentCard> {
@@ -22,10 +22,12 @@ export async function extendedCard(
   if (own === undefined) throw new TaskError("EXTENDED_AGENT_CARD_NOT_CONFIGURED", "there is no extended card for this caller");
   const extended = publicCard(own, options, true);
   extended.supportedInterfaces = card.supportedInterfaces;
-  if (Object.keys(extended.securitySchemes).length === 0) {
+  // Callers authenticate as the public card says, whatever the agent says here.
+  if (Object.keys(card.securitySchemes).length > 0 || Object.keys(extended.securitySchemes).length === 0) {
     extended.securitySchemes = card.securitySchemes;
     extended.securityRequirements = card.securityRequirements;
   }
+  await signCard?.(extended);
   context.responseHeader.set("cache-control", CACHE_CONTROL);
   return extended;
 }

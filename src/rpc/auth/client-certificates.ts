@@ -3,6 +3,9 @@ import type { X509Certificate } from "node:crypto";
 import type { CallOrigin, Principal } from "./authenticate.ts";
 import { type AuthScheme, type Judgement, REALM } from "./auth-scheme.ts";
 
+/** What a caller is whose certificate is known. Its name is that of the certificate, where none is given. */
+export type CertificateGrant = Pick<Principal, "scopes" | "tenants"> & { readonly name?: string | undefined };
+
 /** What of a certificate names the principal, and who may call. */
 export interface ClientCertificateOptions {
   /** `spiffe`: the one SPIFFE id among its alternative names. `subject`: its subject, as RFC 4514 writes it: `CN=alice,O=Example`. */
@@ -11,7 +14,7 @@ export interface ClientCertificateOptions {
    * Who is let in, by what names them, and what they are then; `*` at the end of a key stands for any rest. A whole key wins over one with
    * `*`, a longer over a shorter. Default: everybody whose certificate is trusted, by the name that it has.
    */
-  readonly allow?: Readonly<Record<string, Partial<Principal>>> | undefined;
+  readonly allow?: Readonly<Record<string, CertificateGrant>> | undefined;
 }
 
 const SPIFFE = /^spiffe:\/\/[a-z0-9._-]{1,255}(?:\/[A-Za-z0-9._-]+)+$/;
@@ -60,7 +63,8 @@ export class ClientCertificates implements AuthScheme {
     if (allow === undefined) return { name };
     const prefix = this.#prefixes.find((one) => name.startsWith(one));
     const granted = Object.hasOwn(allow, name) ? allow[name] : prefix === undefined ? undefined : allow[`${prefix}*`];
-    return granted === undefined ? { refused: "the client certificate is of nobody who may call" } : { name, ...granted };
+    if (granted === undefined) return { refused: "the client certificate is of nobody who may call" };
+    return { ...granted, name: granted.name ?? name };
   }
 }
 
