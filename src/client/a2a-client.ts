@@ -1,7 +1,8 @@
 /** The client of an agent: one object, whatever binding carries its calls. */
-import { create, type JsonObject, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, type JsonObject, type MessageInitShape, toJson } from "@bufbuild/protobuf";
 import {
   type AgentCard,
+  AgentCardSchema,
   type ListTasksResponse,
   ListTasksRequestSchema,
   type Message,
@@ -191,9 +192,11 @@ export class A2AClient implements AsyncDisposable {
     await this.#call(options, ({ calls, tenant, options: call }) => calls.deleteTaskPushNotificationConfig({ taskId, id, tenant }, call));
   }
 
-  /** What the agent tells callers that it knows (R-135). */
-  extendedCard(options: CallOptions = {}): Promise<AgentCard> {
-    return this.#call(options, ({ calls, tenant, options: call }) => calls.getExtendedAgentCard({ tenant }, call));
+  /** What the agent tells callers that it knows (R-135). Judged by `verifyCard` as every card is. */
+  async extendedCard(options: CallOptions = {}): Promise<AgentCard> {
+    const card = await this.#call(options, ({ calls, tenant, options: call }) => calls.getExtendedAgentCard({ tenant }, call));
+    await this.#connection.options.verifyCard?.(card, toJson(AgentCardSchema, card));
+    return card;
   }
 
   /** Ends what is open with an error, and closes the connections. Tasks go on. Idempotent. */

@@ -185,12 +185,18 @@ export class Connection {
     if (this.#open !== undefined && this.#open.endpoint.url === chosen.url && this.#open.endpoint.binding === chosen.binding)
       return this.#open;
     const last = this.#open;
-    this.#open = new Line(chosen, openTransport(chosen, this.options, this.#source.isSecure));
+    this.#open = new Line(chosen, openTransport(chosen, this.options, this.#source.isSecure ?? isAllSecure(card)));
     this.#lines.add(this.#open);
     // Runs go on over it: another interface is for calls to come.
     last?.retire();
     return this.#open;
   }
+}
+
+/** Whether a card that was given names no interface over plain HTTP, and one over HTTPS: its gRPC has TLS too then. */
+function isAllSecure({ supportedInterfaces }: AgentCard): boolean {
+  const urls = supportedInterfaces.map(({ url }) => url);
+  return urls.some((url) => url.startsWith("https:")) && !urls.some((url) => url.startsWith("http:"));
 }
 
 /** Whether an endpoint takes a connection; one whose address only its transport knows counts as one that does. */

@@ -32,4 +32,5 @@ export { type RecordFilter, RecordReader } from "./acceptance/record-reader.ts";
 export { type ContextRecords, MemoryRecords, type RecordStore } from "./acceptance/record-store.ts";
 export type { Endpoint } from "./interfaces.ts";
 export type { RunEvent, TaskRun } from "./task-run.ts";
+export { type TrustedKeys, verifyCardSignature } from "./verify-card-signature.ts";
 export * from "../../gen/lf/a2a/v1/a2a_pb.ts";
