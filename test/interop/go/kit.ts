@@ -27,6 +27,7 @@ const REMARKS: readonly Remark[] = [
 export const go: ForeignKit = {
   name: "go",
   title: "Go",
+  about: "The server of a2a-go lists tasks only for callers that it can name, so here it gives all of them one name.",
   needs: [{ program: "go", install: "https://go.dev/doc/install" }],
   build: async (cache) => {
     await runCommand("go", ["install", "tool"], { cwd: HERE, env: { ...env, GOBIN: join(cache, "bin") } });

@@ -11,6 +11,8 @@ const grpc = { name: "grpc-java", version, bindings: ["grpc"] } as const;
 export const java: ForeignKit = {
   name: "java",
   title: "Java",
+  about:
+    "Java is grpc-java with stubs of the published schema. The releases of the official SDK that speak A2A 1.0 (`org.a2aproject.sdk`) could not be had where this was run; the newest that could, 1.0.0.Alpha3 of `io.github.a2asdk`, speaks a draft: `a2a.v1.A2AService` over gRPC, and no `A2A-Version` over the others.",
   needs: [
     { program: "java", install: "apt-get install openjdk-17-jdk-headless" },
     { program: "mvn", install: "apt-get install maven" },
