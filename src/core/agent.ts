@@ -99,6 +99,8 @@ export interface BeginTask {
 export interface CanceledTask extends Caller {
   readonly taskId: string;
   readonly contextId: string;
+  /** False for a task that never came to be. */
+  readonly begun: boolean;
   readonly memo: JsonObject | undefined;
   /** Metadata of the request to cancel. */
   readonly metadata: JsonObject | undefined;
@@ -106,7 +108,10 @@ export interface CanceledTask extends Caller {
 }
 
 /** Who asks for the extended card. */
-export type CardReader = Caller;
+export interface CardReader extends Caller {
+  /** Header fields of the call, as {@link Turn.headers}. */
+  readonly headers: Readonly<Record<string, string>>;
+}
 
 /** An agent. Only `card` and `run` are required. */
 export interface Agent {
@@ -117,7 +122,8 @@ export interface Agent {
    */
   run(turn: Turn): AsyncIterable<AgentEvent>;
   /**
-   * Answers with a plain Message and no task, or with undefined or {@link BeginTask} to let a task begin. Awaited at most `replyTimeoutMs`.
+   * Answers with a plain Message and no task, or with undefined or {@link BeginTask} to let a task begin. Awaited at most `replyTimeoutMs`,
+   * and no longer than its caller waits; a {@link BeginTask} that comes after that begins its task all the same.
    */
   reply?(request: ReplyRequest): Promise<MessageInitShape<typeof MessageSchema> | BeginTask | undefined>;
   /**

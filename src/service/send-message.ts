@@ -3,7 +3,7 @@ import canonicalize from "canonicalize";
 import { create, equals, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Message, MessageSchema, StreamResponseSchema, TaskSchema, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
-import type { BeginTask } from "../core/agent.ts";
+import type { Agent, BeginTask } from "../core/agent.ts";
 import { TaskError, taskNotFound } from "../core/errors.ts";
 import { headAfter, type Snapshot } from "../core/fold.ts";
 import { type Entry, newMark } from "../core/log-entry.ts";
@@ -54,9 +54,10 @@ export class SendFlow {
     if (message.taskId !== "") return this.#followUp(send, message, key);
     checkMediaTypes(card, message, request.configuration?.acceptedOutputModes ?? []);
     const contextId = message.contextId || uuidv7(Date.now());
-    const reply = await this.#reply(send, message, contextId);
+    const begin = (memo: JsonObject | undefined): Promise<Sent> => this.#create({ send, message, contextId, digest, key, memo });
+    const reply = await this.#reply(send, message, contextId, begin);
     if (reply !== undefined && "message" in reply) return { is: "message", ...reply };
-    return this.#create({ send, message, contextId, digest, key, memo: reply?.memo });
+    return begin(reply?.memo);
   }
 
   async #followUp(send: Send, message: Message, key: RepeatKey | undefined): Promise<Sent> {
@@ -95,8 +96,15 @@ export class SendFlow {
     });
     const event = create(StreamResponseSchema, { payload: { case: "task", value: task } });
     const bytes = toBinary(StreamResponseSchema, event);
-    if (bytes.length > options.maxTaskBytes) throw tooLarge(options);
     const start = commandEntry("start", send, message, memo);
+    /** What the agent has begun for this send is of no use. */
+    const drop = (): void => {
+      if (memo !== undefined) tellCanceled(this.#init, { taskId: id, contextId, begun: false, memo, command: start.content });
+    };
+    if (bytes.length > options.maxTaskBytes) {
+      drop();
+      throw tooLarge(options);
+    }
     const entries = [{ kind: "event", mark: newMark(), bytes, content: event } as const, start];
     const place = worker.reserve();
     const lease = place && { token: place.token, replica: place.replica };
@@ -110,21 +118,22 @@ export class SendFlow {
       lease,
       push: pushOf(send, id, this.#init),
     };
-    const reply = await worker.using(
-      place,
-      () => this.#begin(request),
-      async () => {
-        // Only where it was carried out: no task begins after its sender has heard that the send failed.
-        if ((await storage.meta(id)) === undefined) return false;
-        await this.#begin(request);
-        return true;
-      },
-    );
+    const late = async (): Promise<boolean> => {
+      // Only where it was carried out: no task begins after its sender has heard that the send failed.
+      if ((await storage.meta(id)) === undefined) return false;
+      await this.#begin(request);
+      return true;
+    };
+    const reply = await worker
+      .using(place, () => this.#begin(request), late)
+      .catch((error: unknown) => {
+        if (!(error instanceof TaskError && error.outcomeUnknown)) drop();
+        throw error;
+      });
     if (reply.is === "repeat") {
       const sent = await this.#repeated(reply.repeat);
-      // What the agent began for this send is of no use, unless it is what it began for the first one.
-      if (memo !== undefined && canonicalize(sent.first.memo) !== canonicalize(memo))
-        tellCanceled(this.#init, { taskId: id, contextId, memo, command: start.content });
+      // Unless it is what it began for the first one.
+      if (canonicalize(sent.first.memo) !== canonicalize(memo)) drop();
       return sent;
     }
     if (reply.lease === undefined) worker.wake();
@@ -149,6 +158,7 @@ export class SendFlow {
     { request, caller, signal, extensions, headers }: Send,
     message: Message,
     contextId: string,
+    begin: (memo: JsonObject) => Promise<Sent>,
   ): Promise<{ readonly message: Message } | BeginTask | undefined> {
     const { agent, options } = this.#init;
     if (agent.reply === undefined) return undefined;
@@ -166,6 +176,9 @@ export class SendFlow {
       memoOf: async (id) => (await this.#init.snapshots.current(id, caller))?.snapshot.memo,
     });
     const answer = await untilAborted(asked, over, () => {
+      this.#beginLate(asked, begin).catch((error: unknown) =>
+        this.#init.log.info({ error }, "a send that nobody waits for did not become a task"),
+      );
       if (timeout.aborted)
         return new TaskError("DEADLINE_EXCEEDED", `the agent did not decide within ${options.replyTimeoutMs} ms how to answer`);
       return signal.reason;
@@ -173,6 +186,12 @@ export class SendFlow {
     if (answer === undefined) return undefined;
     if ("memo" in answer) return { memo: completeMemo(answer.memo) };
     return { message: completeMessage(detached(MessageSchema, answer), contextId, "") };
+  }
+
+  /** What the agent has begun meanwhile is a task of its caller, who will look for it. */
+  async #beginLate(asked: ReturnType<NonNullable<Agent["reply"]>>, begin: (memo: JsonObject) => Promise<Sent>): Promise<void> {
+    const late = await asked;
+    if (late !== undefined && "memo" in late) await begin(completeMemo(late.memo));
   }
 }
 

@@ -5,7 +5,7 @@ import type { BeginTask, ReplyRequest } from "../core/agent.ts";
 import { TaskError } from "../core/errors.ts";
 import { pause } from "../core/pause.ts";
 import { isAway } from "./failures.ts";
-import { messageDigest, ownMessage } from "./own-message.ts";
+import { messageDigest, ownMessage, type Whose } from "./own-message.ts";
 import type { Read, Reading } from "./reading.ts";
 import { refusalOf } from "./refusal.ts";
 import { toMemo, type UpstreamMemo } from "./upstream-memo.ts";
@@ -21,12 +21,6 @@ interface Opened {
   /** Sends that wait for its first word. */
   asking: number;
   timer: NodeJS.Timeout | undefined;
-}
-
-/** Who has sent a message. */
-interface Sender {
-  readonly principal: string;
-  readonly tenant: string;
 }
 
 /** Runs that were begun for a message whose task is not there yet. */
@@ -65,13 +59,13 @@ export class FirstWords {
   }
 
   /** The run that was begun for a message, if this replica began it. It is the turn's from now on. */
-  adopt({ message, ...sender }: Sender & { readonly message: Message }): Reading | undefined {
-    return this.#take(keyOf(sender, messageDigest(message)))?.reading;
+  adopt(whose: Whose, message: Message): Reading | undefined {
+    return this.#take(keyOf(whose, messageDigest(message)))?.reading;
   }
 
   /** The upstream's task of a message that nobody is to read any more; empty where none was begun from here, or it ends without a word. */
-  async taskOf(sender: Sender, { message }: UpstreamMemo): Promise<string> {
-    const opened = this.#take(keyOf(sender, message));
+  async taskOf(whose: Whose, { message }: UpstreamMemo): Promise<string> {
+    const opened = this.#take(keyOf(whose, message));
     if (opened === undefined) return "";
     const word = await firstOf(opened.reading, ADOPTION_MS);
     void opened.reading.close();
@@ -132,8 +126,8 @@ function taskIdOf({ event: { event } }: Read & { readonly is: "event" }): string
 }
 
 /** One send: its caller, and all that the message says. */
-function keyOf({ principal, tenant }: Sender, digest: string): string {
-  return JSON.stringify([tenant, principal, digest]);
+function keyOf({ owner, tenant }: Whose, digest: string): string {
+  return JSON.stringify([tenant, owner, digest]);
 }
 
 /** The first word; undefined where it takes too long. */

@@ -27,10 +27,14 @@ export function ownParts(parts: readonly Part[]): PartInit[] {
   });
 }
 
-/** Who says something, and where. */
-export interface Speaker {
-  readonly principal: string;
+/** Whose tasks a message is about. */
+export interface Whose {
+  readonly owner: string;
   readonly tenant: string;
+}
+
+/** Who says something, and where. */
+export interface Speaker extends Whose {
   readonly contextId: string;
   memoOf(taskId: string): Promise<JsonObject | undefined>;
 }
@@ -52,12 +56,12 @@ export async function upstreamMessage(message: Message, speaker: Speaker, on?: U
 
 /**
  * A caller's id as the upstream sees it. To the upstream all callers are the front: what two of them name alike, a context or a message,
- * must not become one there. Ids of callers whom nobody tells apart stay as they are.
+ * must not become one there, unless they share their tasks. Ids of callers whom nobody tells apart stay as they are.
  */
-export function upstreamId(id: string, { principal, tenant }: Pick<Speaker, "principal" | "tenant">): string {
-  if (principal === ANONYMOUS && tenant === "") return id;
+export function upstreamId(id: string, { owner, tenant }: Whose): string {
+  if (owner === ANONYMOUS && tenant === "") return id;
   return createHash("sha256")
-    .update(JSON.stringify([tenant, principal, id]))
+    .update(JSON.stringify([tenant, owner, id]))
     .digest("hex")
     .slice(0, 32);
 }

@@ -8,7 +8,7 @@ import { knowsRepeats } from "../client/send.ts";
 import { isAway } from "./failures.ts";
 import { lookUp } from "./find-task.ts";
 import { type DirectAnswer, FirstWords } from "./first-words.ts";
-import { messageDigest, type Speaker, upstreamId, upstreamMessage } from "./own-message.ts";
+import { messageDigest, type Speaker, upstreamMessage } from "./own-message.ts";
 import { pollTask } from "./poll-task.ts";
 import { Reading } from "./reading.ts";
 import { connectUpstream, missingExtensions, republished } from "./upstream-card.ts";
@@ -91,22 +91,25 @@ export class UpstreamAgent implements Agent, AsyncDisposable {
     return new UpstreamTurn(this, turn).events();
   }
 
-  async canceled({ contextId, memo, principal, tenant, headers }: CanceledTask): Promise<void> {
+  async canceled({ memo, begun, headers, ...whose }: CanceledTask): Promise<void> {
     const upstream = fromMemo(memo);
     if (upstream === undefined) return;
+    const heard = await this.firstWords.taskOf(whose, upstream);
+    // An upstream that knows repeats has one task for all of them, and it is the one that came to be.
+    if (!begun && knowsRepeats(await this.client.card())) return;
     const call = { headers, extensions: [] };
-    const begun = await this.firstWords.taskOf({ principal, tenant }, upstream);
-    let taskId = upstream.taskId || begun;
-    if (taskId === "" && !knowsRepeats(await this.client.card())) {
-      const context = upstream.contextId || upstreamId(contextId, { principal, tenant });
-      const found = await lookUp({ client: this.client, messageId: upstream.messageId, contextId: context, extras: this.extrasOf(call) });
+    let taskId = upstream.taskId || heard;
+    if (taskId === "") {
+      const { messageId, contextId } = upstream;
+      const found = await lookUp({ client: this.client, messageId, contextId, extras: this.extrasOf(call) });
       taskId = found?.id ?? "";
     }
     if (taskId !== "") this.cancel(taskId, call);
   }
 
-  async #extendedCard(_reader: CardReader): Promise<AgentCardInit | undefined> {
-    return republished(await this.client.extendedCard(), this.options);
+  /** The upstream's, as it shows it to the caller where credentials are handed on, else to the front. */
+  async #extendedCard({ headers }: CardReader): Promise<AgentCardInit | undefined> {
+    return republished(await this.client.extendedCard({ headers }), this.options);
   }
 
   /** Sends a message as the upstream is to see it. */

@@ -97,10 +97,9 @@ export class UpstreamTurn {
 
   /** Where the next events come from; undefined where the message is not to be sent any more. */
   async *#begin(): AsyncGenerator<AgentEvent, Reading | undefined> {
-    const { principal, tenant } = this.#turn;
-    const adopted = this.#sent === "maybe" ? this.#agent.firstWords.adopt({ principal, tenant, message: this.#message }) : undefined;
+    const adopted = this.#sent === "no" ? undefined : this.#agent.firstWords.adopt(this.#turn, this.#message);
     if (adopted !== undefined) {
-      this.#stage = "send";
+      this.#stage = this.#sent === "yes" ? "follow" : "send";
       return adopted;
     }
     if (this.#sent === "maybe") {
@@ -213,10 +212,10 @@ export class UpstreamTurn {
       yield* this.#learn(on?.taskId ?? "", on?.contextId ?? "");
       yield* this.#mirror.take(event);
     } else if (event.case === "task") {
-      yield* this.#learn(event.value.id, event.value.contextId);
-      this.#doubtful ||= !first;
       // Some servers show a task that waits as it stood before this message, and only then what comes of it (C-38).
       const before = first && this.#stage === "send" && on !== undefined && isInterrupted(stateOf(event.value));
+      this.#doubtful ||= !first;
+      yield* this.#learn(event.value.id, event.value.contextId);
       yield* this.#mirror.reconcile(event.value, { status: !before });
     } else {
       yield* this.#learn(event.value.taskId, event.value.contextId);
@@ -237,7 +236,7 @@ export class UpstreamTurn {
   /** Keeps in the log where the upstream's task is, and that it has the message. */
   async *#learn(taskId: string, contextId: string): AsyncGenerator<AgentEvent> {
     if (this.#sent === "yes" && this.#upstream?.taskId === taskId) return;
-    this.#sent = "yes";
+    [this.#sent, this.#stage] = ["yes", "follow"];
     const { messageId } = this.#message;
     const next: UpstreamMemo = {
       taskId,

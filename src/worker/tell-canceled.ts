@@ -9,6 +9,8 @@ import { callerOf } from "./caller.ts";
 export interface Cancellation {
   readonly taskId: string;
   readonly contextId: string;
+  /** Default true. */
+  readonly begun?: boolean;
   readonly memo: JsonObject | undefined;
   /** The cancel command; undefined where nobody sent one. */
   readonly command: Command | undefined;
@@ -16,8 +18,8 @@ export interface Cancellation {
 
 /** Does not wait for the agent, and never throws: the task has ended whatever the agent does. */
 export function tellCanceled({ agent, log }: { readonly agent: Agent; readonly log: Log }, cancellation: Cancellation): void {
-  const { taskId, contextId, memo, command } = cancellation;
+  const { taskId, contextId, begun = true, memo, command } = cancellation;
   const { caller, metadata, headers = {} } = command ?? {};
-  const tell = async (): Promise<void> => agent.canceled?.({ taskId, contextId, memo, ...callerOf(caller), metadata, headers });
+  const tell = async (): Promise<void> => agent.canceled?.({ taskId, contextId, begun, memo, ...callerOf(caller), metadata, headers });
   tell().catch((error: unknown) => log.warn({ taskId, error }, "the agent threw when it was told that a task was canceled"));
 }

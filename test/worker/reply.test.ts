@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { MessageSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
-import type { Agent, ReplyRequest } from "../../src/core/agent.ts";
+import type { Agent, CanceledTask, ReplyRequest } from "../../src/core/agent.ts";
 import { TaskError } from "../../src/core/errors.ts";
 import { completed, inputRequired } from "../../src/core/events.ts";
-import { aborted, agentOf, stateName } from "./bed.ts";
+import { aborted, agentOf, Gate, stateName } from "./bed.ts";
 import { onEachStore } from "./each-store.ts";
 
 const part = (value: string) => ({ content: { case: "text" as const, value } });
@@ -76,6 +76,35 @@ onEachStore("reply that thinks for too long is given up: DEADLINE_EXCEEDED, its 
   await using harness = await start(agent, { replyTimeoutMs: 20 });
   await assert.rejects(() => harness.ask("go"), reason("DEADLINE_EXCEEDED"));
   assert.equal(signal?.aborted, true);
+});
+
+onEachStore("a task that reply begins when its caller has left, or after replyTimeoutMs, is there for who looks for it", async (start) => {
+  const [asked, go] = [new Gate(), new Gate()];
+  const agent = replying(async () => {
+    asked.open();
+    await go.opened;
+    return { memo: { upstream: "u-1" } };
+  });
+  await using harness = await start(agent, { replyTimeoutMs: 20 });
+  const message = { messageId: "m", contextId: "c", parts: [part("go")] };
+  await assert.rejects(() => harness.send(message), reason("DEADLINE_EXCEEDED"));
+  await asked.opened;
+  go.open();
+  const scope = { tenant: "", owner: "anonymous" };
+  const filter = { contextId: "c", state: undefined, since: undefined };
+  while ((await harness.storage.list(scope, filter, undefined, 1)).total === 0) await new Promise((resolve) => setImmediate(resolve));
+  const repeat = await harness.send(message);
+  assert.equal(stateName(await repeat.task()), "COMPLETED");
+  assert.equal((await harness.storage.list(scope, filter, undefined, 1)).total, 1);
+});
+
+onEachStore("what reply began for a task that is too large to be kept is told to the agent", async (start) => {
+  const told = Promise.withResolvers<CanceledTask>();
+  const agent: Agent = { ...replying(async () => ({ memo: { upstream: "u-1" } })), canceled: async (task) => told.resolve(task) };
+  await using harness = await start(agent, { maxTaskBytes: 2000 });
+  await assert.rejects(() => harness.send("x".repeat(2000)), reason("MESSAGE_TOO_LARGE"));
+  const { begun, memo } = await told.promise;
+  assert.deepEqual([begun, memo], [false, { upstream: "u-1" }]);
 });
 
 onEachStore("R-254 reply that is not valid A2A is INVALID_AGENT_RESPONSE", async (start) => {
