@@ -23,6 +23,8 @@ try {
 }
 let passed = 0;
 let failed = 0;
+/** What this machine lacks something for. */
+const notRun: string[] = [];
 const events = run({
   files,
   concurrency: Math.max(2, availableParallelism()),
@@ -34,7 +36,8 @@ setTimeout(() => {
   process.stderr.write(`Not done after ${RUN_MS / 60_000} minutes\n`);
   process.exit(1);
 }, RUN_MS).unref();
-events.on("test:pass", ({ details, skip, todo }) => {
+events.on("test:pass", ({ name, details, skip, todo }) => {
+  if (typeof skip === "string") notRun.push(`not run: ${name}: ${skip}\n`);
   if (details.type !== "suite" && skip === undefined && todo === undefined) passed += 1;
 });
 events.on("test:fail", ({ details }) => {
@@ -44,4 +47,4 @@ events.compose(new spec()).pipe(process.stdout);
 events.once("end", () => {
   process.exitCode = failed > 0 || passed === 0 ? 1 : 0;
 });
-process.on("exit", () => process.stdout.write(`\n${passed} passed, ${failed} failed\n`));
+process.on("exit", () => process.stdout.write(`\n${notRun.join("")}${passed} passed, ${failed} failed\n`));
