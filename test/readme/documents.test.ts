@@ -8,7 +8,13 @@ import { blocksOf, document, linksOf, sectionOf, shapeOf } from "./markdown.ts";
 import { Snippets } from "./snippets.ts";
 import { errorRows, optionRows } from "./tables.ts";
 
-const DOCUMENTS = ["README.md", "CHANGELOG.md", "examples/README.md", ...globSync("docs/*.md", { cwd: ROOT })];
+const DOCUMENTS = [
+  "README.md",
+  "CHANGELOG.md",
+  "examples/README.md",
+  "examples/callers/README.md",
+  ...globSync("docs/*.md", { cwd: ROOT }),
+];
 
 suite("the documents", { timeout: 120_000 }, () => {
   test("have the options and the errors as they are", () => {

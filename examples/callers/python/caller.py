@@ -28,6 +28,10 @@ OPTIONS = {
     # Others may be silent and allow one in five minutes only: 300_000 suits them all.
     "grpc.keepalive_time_ms": 60_000,
     "grpc.keepalive_timeout_ms": 10_000,
+    # Without this one too, an answer may take a minute.
+    "grpc.http2.ping_timeout_ms": 10_000,
+    # The default is two PINGs, and then no more until the caller itself says something, which it does not on a stream.
+    "grpc.http2.max_pings_without_data": 0,
     # The default waits up to two minutes before it looks for a server again.
     "grpc.max_reconnect_backoff_ms": 5_000,
     "grpc.service_config": json.dumps({"methodConfig": [{"name": [{}], "retryPolicy": RETRY}]}),
