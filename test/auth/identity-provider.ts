@@ -26,7 +26,7 @@ export const AUDIENCE = "https://agent.test";
 
 /** One issuer. Disposing it takes it down. */
 export class IdentityProvider implements AsyncDisposable {
-  readonly #server = createServer((request, response) => void this.#answer(request, response));
+  readonly #server = createServer((request, response) => this.#answer(request, response));
   readonly #keys = new Map<string, IssuerKey>();
   /** Names of the keys in the set, as it is served. */
   readonly published = new Set<string>();
