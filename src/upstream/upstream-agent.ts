@@ -22,6 +22,14 @@ const RECONNECT = { attempts: 8, baseMs: 100, maxMs: 5000 };
 /** How often an upstream that does not stream is asked. */
 const POLL_MS = 1000;
 
+/** What says that there is no extended card for whoever asks. */
+const NO_CARD: ReadonlySet<string> = new Set([
+  "EXTENDED_AGENT_CARD_NOT_CONFIGURED",
+  "UNSUPPORTED_OPERATION",
+  "UNAUTHENTICATED",
+  "PERMISSION_DENIED",
+]);
+
 /** How long an upstream that is away is told of a cancel again, and how often. */
 const CANCEL_MS = 60_000;
 const CANCEL_AGAIN_MS = 1000;
@@ -109,7 +117,12 @@ export class UpstreamAgent implements Agent, AsyncDisposable {
 
   /** The upstream's, as it shows it to the caller where credentials are handed on, else to the front. */
   async #extendedCard({ headers }: CardReader): Promise<AgentCardInit | undefined> {
-    return republished(await this.client.extendedCard({ headers }), this.options);
+    try {
+      return republished(await this.client.extendedCard({ headers }), this.options);
+    } catch (error) {
+      if (error instanceof A2AError && NO_CARD.has(error.reason)) return undefined;
+      throw error;
+    }
   }
 
   /** Sends a message as the upstream is to see it. */

@@ -4,8 +4,10 @@ import { randomUUID } from "node:crypto";
 import { after, before, test } from "node:test";
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { StreamResponse } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import type { ClientOptionsInput } from "../../src/client/client-options.ts";
 import type { Agent } from "../../src/core/agent.ts";
 import { type RunningServer, serve, type ServeInit } from "../../src/server/serve.ts";
+import { upstreamAgent } from "../../src/upstream/upstream-agent.ts";
 import { fileRedis } from "../redis/file-redis.ts";
 import { CallFailed, type Caller, type Failure, frameJson, type Reply, type Stream } from "./callers/caller.ts";
 import { ConnectCaller } from "./callers/connect.ts";
@@ -87,6 +89,28 @@ async function openReplicas(init: Partial<ServeInit> = {}, agent: ScenarioAgent 
   return { agent, callers: [first as Caller, ...others], [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
+/** With this the upstream behind a front lets the front in, as somebody whom scenarios know. */
+const FRONT_TOKEN = "front";
+
+/**
+ * Starts a server with a front before it. The options are the front's, as callers know nothing of what is behind it; but where repeats are to
+ * begin tasks of their own, the upstream must not join them, and it is the upstream's agent that thinks too long.
+ */
+async function openFront(init: Partial<ServeInit> = {}, agent: ScenarioAgent = new ScenarioAgent()): Promise<ScenarioBed> {
+  await using opened = new AsyncDisposableStack();
+  const { dedupe, replyTimeoutMs, ...own } = init;
+  const known = init.tokens !== undefined || init.authenticate !== undefined;
+  const tokens = known && { tokens: { [FRONT_TOKEN]: "alice" } };
+  const upstream = opened.use(await openBed({ ...(dedupe && { dedupe }), ...(replyTimeoutMs && { replyTimeoutMs }), ...tokens }, agent));
+  const extensions = (agent.card.capabilities?.extensions ?? []).map(({ uri = "" }) => uri);
+  const client: ClientOptionsInput = { bindings: ["GRPC"], ...(known && { headers: { authorization: `Bearer ${FRONT_TOKEN}` } }) };
+  const { acceptsMessages } = agent;
+  const front = opened.use(await upstreamAgent(upstream.server.card, { client, acceptsMessages, extensions }));
+  const { callers } = opened.use(new Bed(await serve({ ...QUIET, ...own, ...(dedupe && { dedupe }), agent: front }), agent));
+  const stack = opened.move();
+  return { agent, callers, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+}
+
 type Open = (init: Partial<ServeInit>, agent: ScenarioAgent | undefined) => Promise<ScenarioBed>;
 
 /** The deployments of a service that a caller cannot tell apart. */
@@ -94,9 +118,11 @@ const DEPLOYMENTS = {
   "one replica in memory": openBed,
   "one replica on Redis": async (init, agent) => openBed({ ...init, redis: await fileRedis() }, agent),
   "two replicas on Redis": openReplicas,
+  "behind a front": openFront,
 } as const satisfies Readonly<Record<string, Open>>;
 type Deployment = keyof typeof DEPLOYMENTS;
 const MEMORY: Deployment = "one replica in memory";
+const FRONT: Deployment = "behind a front";
 
 /** The beds of one suite: call it for the one in memory. */
 export interface SharedBed {
@@ -126,15 +152,27 @@ export function sharedBed(init: Partial<ServeInit> = {}, agent?: ScenarioAgent):
 /** What a scenario saw; compared between the bindings and deployments after ids and times were replaced. */
 export type Outcome = JsonValue | undefined | readonly Outcome[] | { readonly [name: string]: Outcome };
 
+/** Where a scenario is not meant to come out the same. */
+interface Unlike {
+  /** Why an agent behind a front answers otherwise. */
+  readonly behindFront?: string;
+}
+
 /**
  * Tests that run a scenario on each deployment over each binding and then compare what each saw: replies, frames, errors and effects are
  * the same but for the binding's own codes.
  */
-export function everywhere(name: string, bed: SharedBed, scenario: (caller: Caller, bed: ScenarioBed) => Promise<Outcome>): void {
+export function everywhere(
+  name: string,
+  bed: SharedBed,
+  scenario: (caller: Caller, bed: ScenarioBed) => Promise<Outcome>,
+  { behindFront }: Unlike = {},
+): void {
   bed.wanted = true;
   /** What the first of all saw. */
   let first: { readonly outcome: Outcome; readonly where: string } | undefined;
   for (const deployment of bed.deployments) {
+    if (deployment === FRONT && behindFront !== undefined) continue;
     test(deployment === MEMORY ? name : `${name} (${deployment})`, async () => {
       const here = bed.on(deployment);
       for (const caller of here.callers) {

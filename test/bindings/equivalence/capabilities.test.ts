@@ -7,18 +7,23 @@ import { ScenarioAgent } from "../scenario-agent.ts";
 suite("streaming that is off", () => {
   const bed = sharedBed({}, new ScenarioAgent({ card: { capabilities: { streaming: false } } }));
 
-  everywhere("R-028 R-072 R-256 SV-11 refuses both streams before anything is looked up, validated or begun", bed, async (caller) => {
-    const contextId = crypto.randomUUID();
-    const streams = [
-      caller.stream("SendStreamingMessage", send("complete", { message: { contextId } })),
-      caller.stream("SendStreamingMessage", {}),
-      caller.stream("SubscribeToTask", { id: crypto.randomUUID() }),
-    ];
-    const failures = await Promise.all(streams.map(failureOf));
-    const list = await caller.unary("ListTasks", { contextId });
-    assert.equal(list.message["totalSize"], undefined);
-    return failures.map((failure) => checkFailure(caller, failure, "UNSUPPORTED_OPERATION"));
-  });
+  everywhere(
+    "R-028 R-072 R-256 SV-11 refuses both streams before anything is looked up, validated or begun",
+    bed,
+    async (caller) => {
+      const contextId = crypto.randomUUID();
+      const streams = [
+        caller.stream("SendStreamingMessage", send("complete", { message: { contextId } })),
+        caller.stream("SendStreamingMessage", {}),
+        caller.stream("SubscribeToTask", { id: crypto.randomUUID() }),
+      ];
+      const failures = await Promise.all(streams.map(failureOf));
+      const list = await caller.unary("ListTasks", { contextId });
+      assert.equal(list.message["totalSize"], undefined);
+      return failures.map((failure) => checkFailure(caller, failure, "UNSUPPORTED_OPERATION"));
+    },
+    { behindFront: "it streams what it polls" },
+  );
 
   everywhere("leaves the other ways to wait as they are", bed, async (caller) => {
     const task = taskOf(await caller.unary("SendMessage", send("complete")));

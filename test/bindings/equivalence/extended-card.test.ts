@@ -20,21 +20,31 @@ class Extended extends ScenarioAgent {
 suite("an extended card", () => {
   const bed = sharedBed({ ...TOKENS, tenants: ["acme"] }, new Extended());
 
-  everywhere("R-132 R-136 R-137 R-139 is for each caller its own, with all that the server adds to a card", bed, async (caller) => {
-    const { message, headers } = await caller.unary("GetExtendedAgentCard", { tenant: "acme" }, ALICE);
-    assert.deepEqual(message["skills"], [{ id: "more", name: "More", description: "for alice of acme" }]);
-    const { supportedInterfaces, capabilities } = message as { supportedInterfaces: object[]; capabilities: Record<string, unknown> };
-    assert.equal(supportedInterfaces.length, 3);
-    assert.equal(capabilities["extendedAgentCard"], true);
-    assert.equal(capabilities["streaming"], true);
-    assert.deepEqual(message["securitySchemes"], { bearer: { httpAuthSecurityScheme: { scheme: "Bearer" } } });
-    assert.match(headers.get("cache-control") ?? "", /^private, max-age=\d+$/);
-    return { ...message, supportedInterfaces: [] };
-  });
+  everywhere(
+    "R-132 R-136 R-137 R-139 is for each caller its own, with all that the server adds to a card",
+    bed,
+    async (caller) => {
+      const { message, headers } = await caller.unary("GetExtendedAgentCard", { tenant: "acme" }, ALICE);
+      assert.deepEqual(message["skills"], [{ id: "more", name: "More", description: "for alice of acme" }]);
+      const { supportedInterfaces, capabilities } = message as { supportedInterfaces: object[]; capabilities: Record<string, unknown> };
+      assert.equal(supportedInterfaces.length, 3);
+      assert.equal(capabilities["extendedAgentCard"], true);
+      assert.equal(capabilities["streaming"], true);
+      assert.deepEqual(message["securitySchemes"], { bearer: { httpAuthSecurityScheme: { scheme: "Bearer" } } });
+      assert.match(headers.get("cache-control") ?? "", /^private, max-age=\d+$/);
+      return { ...message, supportedInterfaces: [] };
+    },
+    { behindFront: "the upstream is asked by the front, or with credentials that are handed on: test/upstream" },
+  );
 
-  everywhere("R-133 that is not there for a caller is not configured", bed, async (caller) => {
-    return checkFailure(caller, await failureOf(caller.unary("GetExtendedAgentCard", {}, BOB)), "EXTENDED_AGENT_CARD_NOT_CONFIGURED");
-  });
+  everywhere(
+    "R-133 that is not there for a caller is not configured",
+    bed,
+    async (caller) => {
+      return checkFailure(caller, await failureOf(caller.unary("GetExtendedAgentCard", {}, BOB)), "EXTENDED_AGENT_CARD_NOT_CONFIGURED");
+    },
+    { behindFront: "the upstream knows the front only" },
+  );
 
   everywhere("R-134 wants credentials", bed, async (caller) => {
     return checkFailure(caller, await failureOf(caller.unary("GetExtendedAgentCard")), "UNAUTHENTICATED");

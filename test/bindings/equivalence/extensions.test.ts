@@ -82,16 +82,21 @@ suite("A2A-Extensions", () => {
     });
   }
 
-  everywhere("tells the agent what is active, and nothing else", bed, async (caller) => {
-    const headers = { "a2a-extensions": `urn:unknown, ${OPTIONAL}` };
-    const told = [];
-    for (const options of [{ headers }, {}]) {
-      for (const text of ["extensions", "reply-extensions"]) told.push((await caller.unary("SendMessage", send(text), options)).message);
-    }
-    const texts = told.map((message) => JSON.stringify(message).match(/active: [^"]*/)?.[0]);
-    assert.deepEqual(texts, [`active: ${OPTIONAL}`, `active: ${OPTIONAL}`, "active: ", "active: "]);
-    return told;
-  });
+  everywhere(
+    "tells the agent what is active, and nothing else",
+    bed,
+    async (caller) => {
+      const headers = { "a2a-extensions": `urn:unknown, ${OPTIONAL}` };
+      const told = [];
+      for (const options of [{ headers }, {}]) {
+        for (const text of ["extensions", "reply-extensions"]) told.push((await caller.unary("SendMessage", send(text), options)).message);
+      }
+      const texts = told.map((message) => JSON.stringify(message).match(/active: [^"]*/)?.[0]);
+      assert.deepEqual(texts, [`active: ${OPTIONAL}`, `active: ${OPTIONAL}`, "active: ", "active: "]);
+      return told;
+    },
+    { behindFront: "the front activates what its own client uses" },
+  );
 
   everywhere("R-210 may come in several headers of one name, and in any case of that name", bed, async (caller) => {
     const listed = ["urn:unknown", `${LOG_URI}, urn:other`, OPTIONAL];

@@ -258,16 +258,21 @@ suite("an agent that answers directly", () => {
     ["reply-throw", "INTERNAL"],
     ["reply-never", "DEADLINE_EXCEEDED"],
   ] as const) {
-    everywhere(`R-254 and fails to is an error, and no task: ${text}`, bed, async (caller) => {
-      const contextId = crypto.randomUUID();
-      const request = send(text, { message: { contextId } });
-      const unary = await failureOf(caller.unary("SendMessage", request));
-      const streaming = await failureOf(caller.stream("SendStreamingMessage", request));
-      assert.ok(!unary.message.includes("secret"));
-      const list = await caller.unary("ListTasks", { contextId });
-      assert.equal(list.message["totalSize"], undefined);
-      return [checkFailure(caller, unary, reason), checkFailure(caller, streaming, reason)];
-    });
+    everywhere(
+      `R-254 and fails to is an error, and no task: ${text}`,
+      bed,
+      async (caller) => {
+        const contextId = crypto.randomUUID();
+        const request = send(text, { message: { contextId } });
+        const unary = await failureOf(caller.unary("SendMessage", request));
+        const streaming = await failureOf(caller.stream("SendStreamingMessage", request));
+        assert.ok(!unary.message.includes("secret"));
+        const list = await caller.unary("ListTasks", { contextId });
+        assert.equal(list.message["totalSize"], undefined);
+        return [checkFailure(caller, unary, reason), checkFailure(caller, streaming, reason)];
+      },
+      reason === "DEADLINE_EXCEEDED" ? { behindFront: "it begins a task that waits for the upstream" } : {},
+    );
   }
 
   everywhere("R-026 is not asked about a task that exists", bed, async (caller) => {
