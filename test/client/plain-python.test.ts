@@ -1,4 +1,4 @@
-/** A client of ninety lines without any SDK, written from A2A's rules for clients, against faults. */
+/** The client without any SDK, written from A2A's rules for clients, against faults. */
 import assert from "node:assert/strict";
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { join } from "node:path";
@@ -6,19 +6,30 @@ import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { suite, test } from "node:test";
 import type { JsonObject } from "@bufbuild/protobuf";
+import { stateOf } from "../bindings/bed.ts";
 import { Pace } from "../e2e/pace.ts";
 import { ROOT } from "../e2e/server-process.ts";
 import { countingAgent } from "../examples/callers/counting-agent.ts";
-import { PYTHON, whyNot } from "../examples/callers/toolchains.ts";
+import { commandsOf, PYTHON, whyNot } from "../examples/callers/toolchains.ts";
 import { TwoReplicas } from "../examples/callers/two-replicas.ts";
 import { until } from "../redis/until.ts";
+
+const FOLDER = join(ROOT, "examples/callers/python-plain");
 
 const TASKS = 100;
 const WITHIN_MS = 90_000;
 /** Numbers between two faults. */
 const STEP = 12;
 
-suite("the client in Python that needs nothing", { skip: whyNot(PYTHON), timeout: 280_000 }, () => {
+suite("the client in plain Python", { skip: whyNot(PYTHON), timeout: 280_000 }, () => {
+  test("runs as the README says", async () => {
+    await using service = await TwoReplicas.open(countingAgent(new Pace(0)), "http");
+    const [command = ""] = commandsOf("Python, plain");
+    const line = command.replace(/127\.0\.0\.1:\d+/, `127.0.0.1:${service.proxy.port}`);
+    const child = spawn("/bin/sh", ["-c", line], { cwd: FOLDER, stdio: ["ignore", "pipe", "inherit"] });
+    assert.equal(stateOf(JSON.parse(await text(child.stdout)) as JsonObject), "TASK_STATE_COMPLETED");
+  });
+
   test(`ends ${TASKS} tasks at once as they are stored, after cuts, a drain, and a server that is away`, async (t) => {
     const pace = new Pace(STEP);
     await using service = await TwoReplicas.open(countingAgent(pace), "http");
@@ -59,7 +70,7 @@ suite("the client in Python that needs nothing", { skip: whyNot(PYTHON), timeout
     t.diagnostic(`${proxy.accepted} connections`);
     assert.equal(tasks.length, TASKS);
     for (const task of tasks) {
-      assert.deepEqual(task, await service.task(String(task["id"])));
+      assert.deepEqual(task, await service.task(task["id"] as string));
       assert.deepEqual(
         numbersOf(task),
         Array.from({ length: STEP * 7 }, (_, index) => index + 1),
@@ -76,7 +87,7 @@ class Client implements AsyncDisposable {
   readonly tasks: Promise<JsonObject[]>;
 
   constructor(port: number, texts: readonly string[]) {
-    const args = [join(ROOT, "examples/callers/python-plain/client.py"), `http://127.0.0.1:${port}`, ...texts];
+    const args = [join(FOLDER, "client.py"), `http://127.0.0.1:${port}`, ...texts];
     this.#child = spawn("python3", args, { stdio: ["ignore", "pipe", "pipe"] });
     this.tasks = this.#read();
     this.tasks.catch(() => undefined);

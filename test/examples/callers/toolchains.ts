@@ -76,8 +76,8 @@ export async function build({ title, folder, sources }: Toolchain): Promise<Buil
   return { directory: join(home, EXAMPLES, folder), line: run, command: run.slice(0, run.indexOf(" 127.0.0.1:")).split(" ") };
 }
 
-/** The two commands of a chapter. */
-function commandsOf(title: string): string[] {
+/** The commands of a chapter of the README. */
+export function commandsOf(title: string): string[] {
   const [block] = blocksOf(chapterOf(document(`${EXAMPLES}/README.md`), title));
   return (block?.text ?? "").trimEnd().split("\n");
 }
