@@ -185,10 +185,11 @@ export class OptionsError extends Error {
 }
 
 /** Options of different groups that do not go together. */
-function contradictions({ auth, tls, tenants }: ServerOptions): string[] {
+function contradictions({ auth, tls, tenants, push, signing }: ServerOptions): string[] {
   const wrong: string[] = [];
   if (auth.clientCertificates !== undefined && tls.clientCa === undefined)
     wrong.push("auth.clientCertificates: needs tls.clientCa, whose certificates they are to be");
+  if (push.sign && signing.keys.length === 0) wrong.push("push.sign: needs signing.keys, the first of which signs");
   if (tenants === undefined && auth.jwt?.some(({ tenantsClaim }) => tenantsClaim !== undefined))
     wrong.push("auth.jwt: a tenantsClaim has no effect without tenants");
   return wrong;

@@ -1,4 +1,5 @@
 /** Options of webhooks. */
+import { isIP } from "node:net";
 import { z } from "zod";
 
 const positive = z.int().min(1);
@@ -8,6 +9,12 @@ const port = z.int().min(1).max(65_535);
 /** Whether a text is 32 bytes in base64. */
 function isKey(text: string): boolean {
   return Buffer.from(text, "base64").length === 32;
+}
+
+/** Whether a text is an address, with a port or without, as `192.0.2.1:53` or `[2001:db8::1]:53`. */
+function isServer(text: string): boolean {
+  const [, bracketed, plain] = /^(?:\[([^\]]+)\](?::\d{1,5})?|([0-9.]+)(?::\d{1,5})?)$/.exec(text) ?? [];
+  return isIP(bracketed ?? plain ?? text) !== 0;
 }
 
 /** The group `push`. */
@@ -23,11 +30,15 @@ export const pushSchema = z.strictObject({
     .array(z.string().min(1))
     .default([])
     .describe("Hosts, *.suffixes and networks that webhooks may be at although they are not public. Default: none."),
+  dnsServers: z
+    .array(z.string().refine(isServer, "is no address of a name server; right is one as 192.0.2.1 or [2001:db8::1]:53"))
+    .default([])
+    .describe("Name servers that are asked where webhooks are. Default: the platform's."),
   allowHttp: z.boolean().default(false).describe("Whether webhooks may be called without TLS."),
   ports: z
     .array(z.union([port, z.tuple([port, port])]))
     .default([80, 443, [1024, 65_535]])
-    .describe("Ports, and ranges of ports, that webhooks may be at."),
+    .describe("Ports, and ranges of ports, of webhooks that push.allow does not name."),
   ca: z.string().optional().describe("PEM file of authorities for webhooks. Default: the platform's."),
   timeoutMs: interval.default(15_000).describe("How long a webhook may take to answer."),
   maxFailures: positive.default(12).describe("Failures in a row after which a webhook is parked."),
@@ -37,5 +48,7 @@ export const pushSchema = z.strictObject({
   coalesce: z.boolean().default(false).describe("Whether chunks of an artifact that wait together are sent as one."),
   perHost: positive.default(4).describe("Requests at once to one host."),
   concurrency: positive.default(256).describe("Requests at once from this replica."),
+  sign: z.boolean().default(false).describe("Whether notifications carry a JWT by the first of signing.keys."),
+  bufferBytes: positive.default(64 * 1024 * 1024).describe("Bytes of logs that this replica holds in memory for webhooks that are slow."),
   maxClaims: positive.default(10_000).describe("Tasks whose webhooks this replica serves at once."),
 });

@@ -39,6 +39,7 @@ import { JWKS_PATH, signCard } from "./card-signer.ts";
 import { notBound } from "./not-bound.ts";
 import { openStorage } from "./open-storage.ts";
 import { opsServer } from "./ops.ts";
+import { notificationSigner } from "./notification-signer.ts";
 import { SigningKeys } from "./signing-keys.ts";
 import { TlsFiles } from "./tls-files.ts";
 import { ServerWebhooks } from "./webhooks.ts";
@@ -214,7 +215,8 @@ export class RunningServer implements AsyncDisposable {
       throw error;
     }
     this.#worker.start();
-    this.#webhooks.start({ storage: this.#storage, snapshots: this.#snapshots, log: this.#log });
+    const sign = this.options.push.sign && this.#keys ? notificationSigner(this.#keys, this.#url) : undefined;
+    this.#webhooks.start({ storage: this.#storage, snapshots: this.#snapshots, log: this.#log, sign });
     this.#become("serving");
   }
 
@@ -254,8 +256,13 @@ export class RunningServer implements AsyncDisposable {
 
   /** Signs a card whose interfaces are named. */
   async #sign(card: AgentCard): Promise<void> {
-    const url = this.card.supportedInterfaces.find(({ protocolBinding }) => protocolBinding === "JSONRPC")?.url;
-    const base = url?.startsWith("https:") === true && this.options.signing.jku ? url.replace(/\/jsonrpc$/, "") : undefined;
+    const base = this.#url.startsWith("https:") && this.options.signing.jku ? this.#url : undefined;
+  /** The URL at which callers reach it, once the card says so. */
+  get #url(): string {
+    const { url = "" } = this.card.supportedInterfaces.find(({ protocolBinding }) => protocolBinding === "JSONRPC") ?? {};
+    return url.replace(/\/jsonrpc$/, "");
+  }
+
     if (this.#keys !== undefined) await signCard(card, this.#keys, base && `${base}${JWKS_PATH}`);
   }
 

@@ -17,13 +17,17 @@ export function oneByOne(entries: readonly Entry[]): Outgoing[] {
   return entries.flatMap((entry) => (entry.kind === "event" ? [{ event: entry.event, last: entry }] : []));
 }
 
-/** Runs of appended chunks merged into their first one; everything else by itself, in order. */
-export function coalesced(entries: readonly Entry[]): Outgoing[] {
+/**
+ * Runs of appended chunks merged into their first one; everything else by itself, in order. `tried`: where the event ended that was sent last: one
+ * that goes out again is the same one, though more has come to follow it.
+ */
+export function coalesced(entries: readonly Entry[], tried: number | undefined): Outgoing[] {
   const outgoing: Outgoing[] = [];
   let bytes = 0;
   for (const next of oneByOne(entries)) {
     const before = outgoing.at(-1);
-    const merged = before && bytes + next.last.bytes.length <= MAX_BYTES ? merge(before.event, next.event) : undefined;
+    const fits = before !== undefined && before.last.offset !== tried && bytes + next.last.bytes.length <= MAX_BYTES;
+    const merged = fits ? merge(before.event, next.event) : undefined;
     bytes = merged === undefined ? next.last.bytes.length : bytes + next.last.bytes.length;
     if (merged === undefined) outgoing.push(next);
     else outgoing[outgoing.length - 1] = { event: merged, last: next.last };

@@ -1,9 +1,10 @@
 /** Deliveries of a replica: claims tasks that have something for webhooks, delivers, and lets go of them. */
-import type { Delivery, DeliveryClaim } from "../core/deliveries.ts";
+import type { Delivery } from "../core/deliveries.ts";
 import { isAway } from "../core/errors.ts";
 import { newMark } from "../core/log-entry.ts";
 import { pause } from "../core/pause.ts";
 import { type DeliveryContext, WebhookDelivery } from "./delivery.ts";
+import { HeldClaim } from "./held-claim.ts";
 
 /** A task whose webhooks have had nothing to do for this long is let go of. */
 const IDLE_MS = 5000;
@@ -21,11 +22,13 @@ export interface DeliveryTimes {
   readonly replica: string;
   readonly sweepMs: number;
   readonly renewMs: number;
+  /** How long the store keeps a claim. */
+  readonly leaseMs: number;
 }
 
 /** The webhooks of one claimed task. */
 interface Claimed {
-  readonly claim: DeliveryClaim;
+  readonly claim: HeldClaim;
   readonly webhooks: Map<string, { readonly delivery: WebhookDelivery; readonly run: Promise<void> }>;
   /** Since when none of them has had anything to do. */
   idleSince: number | undefined;
@@ -93,13 +96,14 @@ export class Deliveries {
       this.#again = false;
       const limit = Math.min(CLAIM_LIMIT, options.maxClaims - this.#claimed.size);
       if (limit <= 0) return;
+      const asked = performance.now();
       const claims = await storage.claimDeliveries(newMark() + newMark(), limit);
       if (claims.length === limit) this.#again = true;
-      await Promise.all(claims.map((claim) => this.#begin(claim)));
+      await Promise.all(claims.map((claim) => this.#begin(new HeldClaim(claim, this.#times.leaseMs, asked))));
     }
   }
 
-  async #begin(claim: DeliveryClaim): Promise<void> {
+  async #begin(claim: HeldClaim): Promise<void> {
     // An older claim of this replica has run out.
     await this.#drop(claim.taskId);
     const claimed: Claimed = { claim, webhooks: new Map(), idleSince: undefined };
@@ -118,7 +122,7 @@ export class Deliveries {
     }
   }
 
-  #start(claim: DeliveryClaim, webhooks: Claimed["webhooks"], given: Delivery): void {
+  #start(claim: HeldClaim, webhooks: Claimed["webhooks"], given: Delivery): void {
     const delivery = new WebhookDelivery(this.#context, claim, given);
     webhooks.set(given.config.id, { delivery, run: delivery.run() });
   }
@@ -127,11 +131,14 @@ export class Deliveries {
   async #hold(): Promise<void> {
     const all = [...this.#claimed.values()];
     if (all.length === 0) return;
+    const asked = performance.now();
     const held = await this.#context.storage.holdDeliveries(all.map(({ claim }) => claim));
     await Promise.all(
       all.map(async (claimed, at) => {
-        if (held[at] === false) await this.#drop(claimed.claim.taskId, claimed);
-        else if (held[at] === true) await this.#look(claimed);
+        if (held[at] === false) return this.#drop(claimed.claim.taskId, claimed);
+        if (held[at] === undefined) return undefined;
+        claimed.claim.prolonged(asked);
+        return this.#look(claimed);
       }),
     );
   }

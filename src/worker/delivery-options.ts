@@ -13,4 +13,6 @@ export interface DeliveryOptions {
   readonly coalesce: boolean;
   /** Tasks whose deliveries this replica claims at once. */
   readonly maxClaims: number;
+  /** Bytes of logs that are held in memory for receivers. */
+  readonly bufferBytes: number;
 }

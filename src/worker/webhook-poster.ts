@@ -1,6 +1,7 @@
 /** POSTs notifications: bounded in time, in number, and in what it reads of the answer. */
 import { Agent, type buildConnector, request } from "undici";
 import { Turns } from "../core/turns.ts";
+import { WebhookRefused } from "./webhook-guard/webhook-refused.ts";
 import type { WebhookRequest } from "./webhook-request.ts";
 
 /** How notifications are posted. */
@@ -33,11 +34,9 @@ const GONE = 410;
 const MAX_RETRY_AFTER_MS = 3_600_000;
 /** How long an idle connection is kept. */
 const KEEP_ALIVE_MS = 4000;
-
-/** Thrown by a connector for a target that may not be reached: no later attempt will find it otherwise. */
-export class WebhookRefused extends Error {
-  override readonly name = "WebhookRefused";
-}
+/** How long an answer's body may take, and how long it may be: nobody reads it, but a connection can be used again after it. */
+const BODY_MS = 1000;
+const BODY_BYTES = 16 * 1024;
 
 /** Posts for one replica. */
 export class WebhookPoster {
@@ -52,6 +51,7 @@ export class WebhookPoster {
     this.#all = new Turns(options.concurrency);
     this.#agent = new Agent({
       connect,
+      allowH2: false,
       connections: perHost,
       pipelining: 1,
       keepAliveTimeout: KEEP_ALIVE_MS,
@@ -61,21 +61,23 @@ export class WebhookPoster {
     });
   }
 
-  /** Posts, when it is its turn. `wanted` is asked then: what was taken back meanwhile is not sent. Rejects only as `wanted` does. */
-  async post(given: WebhookRequest, signal: AbortSignal, wanted: () => Promise<boolean>): Promise<Posted> {
-    const { origin } = given.url;
-    const host = this.#hosts.get(origin) ?? { turns: new Turns(this.#options.perHost), users: 0 };
-    this.#hosts.set(origin, host);
+  /**
+   * Posts to a host when it is its turn. `make` is asked for the request then, so that it says what holds then; it answers undefined where there is
+   * nothing to be sent any more. Rejects only as `make` does.
+   */
+  async post(hostname: string, signal: AbortSignal, make: () => Promise<WebhookRequest | undefined>): Promise<Posted> {
+    const host = this.#hosts.get(hostname) ?? { turns: new Turns(this.#options.perHost), users: 0 };
+    this.#hosts.set(hostname, host);
     host.users += 1;
     try {
       // The host's turn first: those who wait for a slow one must not hold places that others could use.
       using _host = await host.turns.turn();
       using _all = await this.#all.turn();
-      if (!(await wanted())) return { is: "withheld" };
-      return await this.#post(given, signal);
+      const made = await make();
+      return made === undefined ? { is: "withheld" } : await this.#post(made, signal);
     } finally {
       host.users -= 1;
-      if (host.users === 0) this.#hosts.delete(origin);
+      if (host.users === 0) this.#hosts.delete(hostname);
     }
   }
 
@@ -89,8 +91,9 @@ export class WebhookPoster {
         dispatcher: this.#agent,
         signal: AbortSignal.any([signal, timeout]),
       });
-      // What it says does not matter; a connection whose answer is not read cannot be used again.
-      void reply.body.dump({ limit: 16 * 1024, signal: AbortSignal.any([signal, timeout]) }).catch(() => undefined);
+      // A connection counts until its answer is read: what comes slowly or without end is cut off, and changes nothing of the answer.
+      const late = AbortSignal.any([signal, AbortSignal.timeout(BODY_MS)]);
+      await reply.body.dump({ limit: BODY_BYTES, signal: late }).catch(() => undefined);
       return judge(reply.statusCode, reply.headers["retry-after"]);
     } catch (error) {
       return failed(error, timeout.aborted);
@@ -116,7 +119,7 @@ function failed(error: unknown, timedOut: boolean): Posted {
     if (cause instanceof WebhookRefused) return { is: "refused", cause: cause.message };
   }
   if (timedOut) return { is: "retry", cause: "it did not answer in time", afterMs: undefined };
-  const code = error instanceof Error ? String((error as NodeJS.ErrnoException).code ?? error.name) : "Error";
+  const code = error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.name) : "Error";
   return { is: "retry", cause: `it could not be reached (${code})`, afterMs: undefined };
 }
 

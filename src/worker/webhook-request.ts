@@ -1,16 +1,29 @@
 /** One notification as it goes over the wire (R-108 to R-112, R-121). */
+import { createHash } from "node:crypto";
 import { toJsonString } from "@bufbuild/protobuf";
 import { type StreamResponse, StreamResponseSchema, type TaskPushNotificationConfig } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 
 /** What a webhook is told besides the event. */
 export interface NotificationFacts {
+  readonly taskId: string;
   /** The same for every attempt: by it a receiver drops repeats. */
   readonly eventId: string;
   /** When this attempt is made, in milliseconds since 1970: by it a receiver refuses what is stale. */
   readonly now: number;
-  /** A token that a receiver checks against published keys; undefined where notifications are not signed. */
-  readonly signature: string | undefined;
 }
+
+/** What a signature says of a notification. */
+export interface NotificationClaims {
+  /** The webhook's origin. */
+  readonly audience: string;
+  readonly taskId: string;
+  readonly eventId: string;
+  /** SHA-256 of the body, in hexadecimal. */
+  readonly bodySha256: string;
+}
+
+/** Makes a JWT that a receiver checks against published keys. */
+export type SignNotification = (claims: NotificationClaims) => Promise<string>;
 
 /** A POST. */
 export interface WebhookRequest {
@@ -32,9 +45,14 @@ export const WEBHOOK_FIELDS = {
 } as const;
 
 /** The request for one event: a bare StreamResponse, with the credentials that the configuration gives. */
-export function webhookRequest(config: TaskPushNotificationConfig, event: StreamResponse, facts: NotificationFacts): WebhookRequest {
-  const { url, token, authentication } = config;
-  const { eventId, now, signature } = facts;
+export async function webhookRequest(
+  { url: given, token, authentication }: TaskPushNotificationConfig,
+  event: StreamResponse,
+  { taskId, eventId, now }: NotificationFacts,
+  sign?: SignNotification,
+): Promise<WebhookRequest> {
+  const url = new URL(given);
+  const body = toJsonString(StreamResponseSchema, event);
   const headers: Record<string, string> = {
     "content-type": "application/a2a+json",
     "user-agent": "throughline",
@@ -43,9 +61,11 @@ export function webhookRequest(config: TaskPushNotificationConfig, event: Stream
   };
   if (authentication !== undefined) headers["authorization"] = `${authentication.scheme} ${authentication.credentials}`.trim();
   if (token !== "") headers[WEBHOOK_FIELDS.token] = headers[WEBHOOK_FIELDS.goToken] = token;
-  if (signature !== undefined) {
+  if (sign !== undefined) {
+    const bodySha256 = createHash("sha256").update(body).digest("hex");
+    const signature = await sign({ audience: url.origin, taskId, eventId, bodySha256 });
     headers[WEBHOOK_FIELDS.signature] = signature;
     headers["authorization"] ??= `Bearer ${signature}`;
   }
-  return { url: new URL(url), headers, body: toJsonString(StreamResponseSchema, event) };
+  return { url, headers, body };
 }

@@ -27,18 +27,25 @@ export class MemoryDeliveries {
     this.#now = now;
   }
 
-  /** Attaches a webhook: it gets what comes after the position. One that is there goes on where it is, also when it had been parked. */
+  /**
+   * Attaches a webhook: it gets what comes after the position. One that is there goes on where it is, at once and as if it had never failed; where
+   * the log is not kept that far back, with the task.
+   */
   attach(task: TaskRecord, configId: string, after: Position): void {
     const known = this.#tasks.get(task) ?? { cursors: new Map<string, Cursor>(), token: "", due: undefined };
     this.#tasks.set(task, known);
     const cursor = known.cursors.get(configId);
-    if (cursor?.is === "active" || cursor?.is === "done") return;
-    const { offset, mark } = cursor?.acknowledged ?? after;
+    if (cursor?.is === "done") return;
     const is = cursor === undefined && task.terminal ? "done" : "active";
-    known.cursors.set(configId, { is, acknowledged: { offset, mark }, failures: 0, cause: "", notBefore: 0 });
-    if (is === "active") this.#mark(known);
+    const { offset, mark } = cursor?.acknowledged ?? after;
+    // No entry has an empty mark: to be behind a place that is not kept is to belong to another history.
+    const acknowledged =
+      cursor !== undefined && offset + 1 < task.firstOffset ? { offset: task.firstOffset - 1, mark: "" } : { offset, mark };
+    known.cursors.set(configId, { is, acknowledged, failures: 0, cause: "", notBefore: 0 });
+    if (is === "done") return;
+    this.#mark(known);
     // Whoever has the claim learns of a new webhook.
-    if (is === "active") this.onDue(task.id);
+    this.onDue(task.id);
   }
 
   detach(task: TaskRecord, configId: string): void {

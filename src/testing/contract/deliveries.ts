@@ -197,6 +197,39 @@ export function deliveryContract(open: OpenStore): void {
     assert.equal(new TextDecoder().decode(delivery?.config.bytes), "new");
   });
 
+  test("a webhook that waits after failures and is registered again is due at once, and has not failed yet", async () => {
+    await using lab = await Lab.open(open);
+    const task = await lab.owned();
+    await lab.storage.setPushConfig(task.id, config("a"));
+    const claim = await claimOne(lab, task);
+    const { position } = await task.meta();
+    await lab.storage.reportDelivery(claim, report("a", position, { failures: 4, retryInMs: 60_000, cause: "it answered HTTP 503" }));
+    await lab.storage.letGo(claim, { seen: position.offset, againInMs: 60_000 });
+    assert.deepEqual(await claimAll(lab), []);
+    await lab.storage.setPushConfig(task.id, config("a"));
+    await claimOne(lab, task);
+    const [delivery] = await lab.storage.deliveriesOf(task.id);
+    assert.deepEqual([delivery?.is, delivery?.failures, delivery?.waitMs, delivery?.cause], ["active", 0, 0, ""]);
+    await lab.storage.deletePushConfig(task.id, "a");
+    await task.append([chunk()]);
+    assert.deepEqual(await claimAll(lab), [], "it was counted once");
+  });
+
+  test("a webhook that was parked for so long that the log is not kept for it belongs to another history when it is registered again", async () => {
+    await using lab = await Lab.open(open, { windowEntries: 2, windowBytes: 1 });
+    const task = await lab.owned();
+    await lab.storage.setPushConfig(task.id, config("a"));
+    const claim = await claimOne(lab, task);
+    await lab.storage.reportDelivery(claim, report("a", task.position, { is: "parked", failures: 1, cause: "it answered HTTP 404" }));
+    await task.append([chunk(), chunk(), chunk(), chunk()]);
+    await lab.storage.checkpoint(task.id, task.lease, { position: task.position, bytes: new Uint8Array([1]) });
+    await lab.storage.setPushConfig(task.id, config("a"));
+    const [delivery] = await lab.storage.deliveriesOf(task.id);
+    const after = delivery?.acknowledged ?? assert.fail();
+    assert.equal((await lab.storage.read(task.id, after)).is, "gone");
+    assert.equal((await task.meta()).firstOffset, after.offset + 1, "it is not too far behind any more");
+  });
+
   test("a checkpoint trims nothing that an active webhook still needs", async () => {
     await using lab = await Lab.open(open, { windowEntries: 2, windowBytes: 1 });
     const task = await lab.owned();

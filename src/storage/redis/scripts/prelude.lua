@@ -33,18 +33,20 @@ local function deliver(due, id, webhooks, claim)
   return '1'
 end
 
--- Attaches a webhook to a task whose log ends at `position`: it gets what comes after. One that is there already goes on where it is, also
--- when it had been parked.
+-- Attaches a webhook to a task whose log ends at `position`: it gets what comes after. One that is there already goes on where it is, at once
+-- and as if it had never failed; where the log is not kept that far back, with the task: no entry has an empty mark.
 local function attach(task, progress, due, id, config, position, sealed)
   local known = redis.call('HGET', progress, config)
   local state, cursor = string.match(known or '', '(%a) (%S+)')
-  if state == 'a' or state == 'd' then return '' end
+  if state == 'd' then return '' end
   if not state and sealed then
     redis.call('HSET', progress, config, 'd ' .. position .. ' 0 0 ')
     return ''
   end
+  local record = redis.call('HMGET', task, 'wh', 'dt', 'fo')
+  if state and string.match(cursor, '%d+') + 1 < tonumber(record[3]) then cursor = (record[3] - 1) .. '.' end
   redis.call('HSET', progress, config, 'a ' .. (cursor or position) .. ' 0 0 ')
-  deliver(due, id, redis.call('HINCRBY', task, 'wh', 1), redis.call('HGET', task, 'dt'))
+  deliver(due, id, state == 'a' and record[1] or redis.call('HINCRBY', task, 'wh', 1), record[2])
   -- Whoever has the claim learns of a new webhook.
   return '1'
 end
