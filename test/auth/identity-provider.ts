@@ -1,7 +1,7 @@
 /** An issuer of tokens for tests: OpenID discovery and a key set over real HTTP, keys that come and go. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose";
+import { exportJWK, generateKeyPair, type JWK, SignJWT } from "jose";
 
 type PrivateKey = Awaited<ReturnType<typeof generateKeyPair>>["privateKey"];
 
@@ -78,7 +78,10 @@ export class IdentityProvider implements AsyncDisposable {
   }
 
   /** A token; the claims replace or add to those of one that is good for a minute, undefined leaves one out. */
-  async token(claims: JWTPayload = {}, { kid = this.#newest, header = {}, expiresIn = 300 }: TokenOptions = {}): Promise<string> {
+  async token(
+    claims: Readonly<Record<string, unknown>> = {},
+    { kid = this.#newest, header = {}, expiresIn = 300 }: TokenOptions = {},
+  ): Promise<string> {
     const key = this.#keys.get(kid);
     if (key === undefined) throw new TypeError(`no key ${kid}`);
     const now = Math.floor(Date.now() / 1000);

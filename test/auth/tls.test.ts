@@ -14,7 +14,8 @@ import { Code } from "@connectrpc/connect";
 import { A2AClient, TaskState } from "../../src/client/index.ts";
 import { type Log, SILENT } from "../../src/core/telemetry.ts";
 import { OptionsError } from "../../src/server/options.ts";
-import { type Bed, openBed } from "../bindings/bed.ts";
+import { type Bed, brief, openBed } from "../bindings/bed.ts";
+import { frameJson } from "../bindings/callers/caller.ts";
 import { ScenarioAgent } from "../bindings/scenario-agent.ts";
 import { client, factsOf, sendOf, watch, WAYS } from "../bindings/transport/ways.ts";
 import { Authority, type Certificates } from "../certificates.ts";
@@ -228,7 +229,7 @@ test(
         const { client: caller } = open.adopt(client(way.open(bed.server.ports, { tls: { ca } }, "https")), async (one_) =>
           one_[Symbol.dispose](),
         );
-        const stream = caller.sendStreamingMessage(sendOf(`gate ${gate.name}`))[Symbol.asyncIterator]();
+        const stream = caller.sendStreamingMessage(sendOf(`slow ${gate.name}`))[Symbol.asyncIterator]();
         assert.ok((await stream.next()).done !== true);
         return { way, gate, stream };
       }),
@@ -251,9 +252,9 @@ test(
 
     for (const { way, gate, stream } of streams) {
       gate.open();
-      let frames = 0;
-      for (let next = await stream.next(); next.done !== true; next = await stream.next()) frames += 1;
-      assert.ok(frames > 0, way.name);
+      const frames: string[] = [];
+      for (let next = await stream.next(); next.done !== true; next = await stream.next()) frames.push(brief(frameJson(next.value)));
+      assert.equal(frames.at(-1), "status COMPLETED", way.name);
     }
   },
 );

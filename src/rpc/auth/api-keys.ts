@@ -11,6 +11,9 @@ export interface ApiKeyOptions {
   readonly keys: readonly KnownSecret[];
 }
 
+/** What browsers say of requests that pages of other origins have made (Fetch Metadata). */
+const FOREIGN: ReadonlySet<string> = new Set(["cross-site", "same-site"]);
+
 /** The scheme. gRPC has no query: what would stand there is metadata of that name. */
 export class ApiKeys implements AuthScheme {
   readonly declared: AuthScheme["declared"];
@@ -36,6 +39,9 @@ export class ApiKeys implements AuthScheme {
     const [key] = keys;
     if (key === undefined) return undefined;
     if (keys.length > 1) return { refused: "the call brings several API keys" };
+    // Browsers send cookies along with whatever a page asks for.
+    if (this.#options.in === "cookie" && FOREIGN.has(headers.get("sec-fetch-site") ?? ""))
+      return { refused: "a cookie is not taken from a page of another site" };
     return this.#book.find(key) ?? { refused: "the API key is not known" };
   }
 

@@ -11,7 +11,7 @@ export interface IssuerKeysOptions {
   readonly jwks?: JSONWebKeySet | undefined;
   /** The secret that its tokens are signed with, for algorithms of HMAC; there are no other keys then. Default: none. */
   readonly secret?: string | undefined;
-  /** A token with a key that is not known has the keys fetched anew, at most once in this time. Default 30 s. */
+  /** A token with a key that is not known has the keys fetched anew, at most once in this time; an issuer that is away is asked again as soon. Default 30 s, and 2 s. */
   readonly coolDownMs?: number | undefined;
   /** Told when keys could not be fetched, and old ones go on being used or there are none. Default: nobody. */
   readonly warn?: ((error: unknown, message: string) => void) | undefined;
@@ -122,7 +122,7 @@ export class IssuerKeys {
     try {
       return await fetch(url, init);
     } catch (error) {
-      this.#away = { until: Date.now() + AWAY_MS, error };
+      this.#away = { until: Date.now() + Math.min(AWAY_MS, this.#options.coolDownMs ?? AWAY_MS), error };
       throw error;
     }
   }
