@@ -6,7 +6,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, suite, test } from "node:test";
-import { AgentCard as SdkCard, verifyAgentCardSignature } from "@a2a-js/sdk";
+import { type AgentCard as SdkCard, verifyAgentCardSignature } from "@a2a-js/sdk";
 import { create, fromJson, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import { base64url, decodeProtectedHeader, exportJWK, FlattenedSign, generateKeyPair, importJWK, type JWK } from "jose";
 import { type AgentCard, AgentCardSchema, AgentCardSignatureSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
@@ -127,8 +127,9 @@ suite("a signed card", { timeout: 60_000 }, () => {
       await using bed = await openBed({ signing: { keys: [EC] }, tokens: { t: "alice" } }, new ScenarioAgent({ card }));
       const { json, keys } = await published(bed);
       const find = async (kid: string): Promise<JWK> => keys.find((key) => key.kid === kid) ?? assert.fail("an unknown key");
-      await verifyAgentCardSignature(find)(SdkCard.fromJSON(json));
-      await assert.rejects(verifyAgentCardSignature(find)(SdkCard.fromJSON({ ...json, name: "forged" })));
+      // As it came: what the SDK has read once already loses its security schemes when it reads it again to verify it.
+      await verifyAgentCardSignature(find)(json as unknown as SdkCard);
+      await assert.rejects(verifyAgentCardSignature(find)({ ...json, name: "forged" } as unknown as SdkCard));
     }
   });
 
