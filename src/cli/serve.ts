@@ -22,6 +22,8 @@ Examples:
   throughline serve agent.ts
   throughline serve agent.ts --host 0.0.0.0 --public-http-url https://agent.example --public-grpc-url agent.example:443
   throughline serve agent.ts --tokens '{"s3cret":"alice"}'             callers need one of these tokens
+  throughline serve agent.ts --auth-jwt '{"issuer":"https://login.example","audience":"agent"}'   or a token of this issuer
+  throughline serve agent.ts --tls-cert server.pem --tls-key server.key
   throughline serve agent.ts --redis-url redis://127.0.0.1:6379        tasks live there; start as many replicas as you like
   throughline serve agent.ts --config options.json --log warn`;
 
@@ -122,15 +124,15 @@ function stopOnSignals(server: RunningServer): void {
 /** Where everything is, and one line to try per binding. */
 function welcome(agent: Agent, server: RunningServer): string {
   const { grpc, http, ops } = server.ports;
-  const { restPrefix, tokens } = server.options;
+  const { restPrefix, tls } = server.options;
   const host = reachable(server.options.host);
-  const base = `http://${host}:${http}`;
+  const base = `${tls.cert === undefined ? "http" : "https"}://${host}:${http}`;
   const text = agent.card.skills?.[0]?.examples?.[0] ?? "hello";
   const message = (): JsonObject => ({ messageId: randomUUID(), role: "ROLE_USER", parts: [{ text }] });
   const rpc = { jsonrpc: "2.0", id: 1, method: "SendStreamingMessage", params: { message: message() } };
-  const token = tokens === undefined ? "" : ` -H ${quoted("Authorization: Bearer <token>")}`;
-  const self = `${commandLine()} send --agent ${base}${tokens === undefined ? "" : ` --token ${quoted("<token>")}`}`;
-  const curl = `curl -N -H 'A2A-Version: 1.0' -H 'Content-Type: application/json'${token}`;
+  const credentials = credentialsOf(server);
+  const self = `${commandLine()} send --agent ${base}${credentials.flags}`;
+  const curl = `curl -N -H 'A2A-Version: 1.0' -H 'Content-Type: application/json'${credentials.curl}`;
   return `${agent.card.name ?? "agent"} is served
 
   gRPC        ${host}:${grpc}
@@ -147,6 +149,16 @@ Try it, one line per binding:
   ${curl} ${base}/jsonrpc -d ${quoted(JSON.stringify(rpc))}
 
 `;
+}
+
+/** What callers have to add to these lines, to be let in. */
+function credentialsOf({ options }: RunningServer): { readonly flags: string; readonly curl: string } {
+  const { tokens, auth } = options;
+  if (tokens !== undefined || auth.jwt !== undefined)
+    return { flags: ` --token ${quoted("<token>")}`, curl: ` -H ${quoted("Authorization: Bearer <token>")}` };
+  if (auth.apiKeys?.in !== "header") return { flags: "", curl: "" };
+  const header = quoted(`${auth.apiKeys.name}: <key>`);
+  return { flags: ` --header ${header}`, curl: ` -H ${header}` };
 }
 
 /** Where the tasks live, without what gives access to it. */
