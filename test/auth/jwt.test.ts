@@ -193,7 +193,7 @@ suite("the keys of an issuer", { timeout: 60_000 }, () => {
     assert.deepEqual(idp.asked, ["/.well-known/openid-configuration", "/keys"]);
   });
 
-  test("rotate: a key that is new is found, one that was withdrawn is not missed until then", async () => {
+  test("R-372 rotate: a key that is new is found, one that was withdrawn is not missed until then", async () => {
     await using idp = await IdentityProvider.open();
     const keys = new IssuerKeys({ issuer: idp.issuer, coolDownMs: 0 });
     const jwts = new Jwts([issuerOf(idp, keys)]);

@@ -303,7 +303,7 @@ suite("a client that verifies cards", { timeout: 60_000 }, () => {
     }
   });
 
-  test("R-344 calls an agent whose card is signed, and none whose card was changed on the way", async () => {
+  test("calls an agent whose card is signed, and none whose card was changed on the way", async () => {
     await using bed = await openBed({ signing: { keys: [EC] } });
     const { json } = await published(bed);
     const base = `http://127.0.0.1:${bed.server.ports.http}`;

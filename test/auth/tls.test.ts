@@ -73,7 +73,7 @@ suite("a server with TLS", () => {
   after(() => bed[Symbol.asyncDispose]());
 
   for (const way of WAYS) {
-    test(`R-361 R-363 serves whoever trusts its authority, on both ports (${way.name})`, async () => {
+    test(`R-361 serves whoever trusts its authority, on both ports (${way.name})`, async () => {
       using trusting = client(way.open(bed.server.ports, { tls: { ca } }, "https"));
       assert.equal((await watch(trusting.client.sendStreamingMessage(sendOf("complete")))).end, "clean");
       using careful = client(way.open(bed.server.ports, {}, "https"));
@@ -209,7 +209,7 @@ async function serialOf(port: number): Promise<string> {
 }
 
 test(
-  "certificates are read again when their files change: new connections have the new one, streams on old ones go on",
+  "R-372 certificates are read again when their files change: new connections have the new one, streams on old ones go on",
   { timeout: 60_000 },
   async () => {
     const [one, other] = [authority.issue("one", NAMES), authority.issue("other", NAMES)];
