@@ -1,9 +1,10 @@
 /** Connect's HandlerContext for the bindings that Connect does not serve; what few calls use is made only when asked for. */
+import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { type ConnectError, type ContextValues, createContextValues, type HandlerContext } from "@connectrpc/connect";
-import { certificateKey, TASK_ID_HEADER } from "../rpc/call-facts.ts";
+import { certificateKey, peerAddressKey, TASK_ID_HEADER } from "../rpc/call-facts.ts";
 import { connectError } from "../rpc/errors.ts";
 import { certificateOf } from "./peer-certificate.ts";
 import { PlainHeaders } from "./plain-headers.ts";
@@ -93,7 +94,8 @@ export class CallContext implements HandlerContext {
   }
 
   get values(): ContextValues {
-    return (this.#values ??= createContextValues());
+    this.#values ??= createContextValues().set(peerAddressKey, () => addressOf(this.#init.socket));
+    return this.#values;
   }
 
   /** The response headers that were set, if any. */
@@ -106,6 +108,10 @@ export class CallContext implements HandlerContext {
     clearTimeout(this.#timer);
     this.#abort.abort(reason);
   }
+}
+
+function addressOf(socket: Duplex | undefined): string {
+  return (socket instanceof Socket ? socket.remoteAddress : undefined) ?? "";
 }
 
 /** What the stream of a reader ends with that took nothing for `stalledStreamMs`, where that can be said. */

@@ -8,6 +8,7 @@ import type { TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { Deliveries } from "./deliveries.ts";
 import type { Entry, NewEntry, Position } from "./log-entry.ts";
 import type { PushConfigRequest, PushConfigs } from "./push-configs.ts";
+import type { Quotas } from "./quotas.ts";
 import type { Scope } from "./scope.ts";
 
 /** What a store knows of a task without decoding it; written with every event that changes the status. */
@@ -239,7 +240,7 @@ export interface Swept {
 }
 
 /** The store of logs, leases and indexes. Rejects with RefusedError, or TaskError where the store is away or full. */
-export interface Storage extends PushConfigs, Deliveries {
+export interface Storage extends PushConfigs, Deliveries, Quotas {
   /** Whether other replicas see it: without them, what a drain leaves waiting would be lost. */
   readonly shared: boolean;
   /** A fresh UUIDv7, carrying what the store needs to find the task again; the same `repeatKey` leads to the same shard. */

@@ -12,6 +12,9 @@ export const certificateKey: ContextKey<PeerCertificate | undefined> = createCon
   description: "peer certificate",
 });
 
+/** Answers the address that the call's connection comes from; empty where that is gone. A function: few calls are asked, and the answer costs. */
+export const peerAddressKey: ContextKey<() => string> = createContextKey<() => string>(() => "", { description: "peer address" });
+
 /** Response header, and gRPC initial metadata, that names the task as soon as it exists. */
 export const TASK_ID_HEADER = "a2a-task-id";
 

@@ -4,6 +4,7 @@ import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { AgentCard } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { Authenticate, Authorize } from "./auth/authenticate.ts";
 import { checkBinaryInput } from "./binary-input.ts";
+import type { CallLimits } from "./call-limits.ts";
 import { certificateKey, extensionsKey, principalKey, principalOf } from "./call-facts.ts";
 import { connectError, withOlderCodes } from "./errors.ts";
 import { activeExtensions, EXTENSIONS_HEADER, requestedExtensions } from "./extensions.ts";
@@ -16,6 +17,8 @@ export interface PolicyOptions {
   readonly authenticate: Authenticate;
   /** Default: who is let in may call everything. */
   readonly authorize?: Authorize | undefined;
+  /** Default: callers are bounded by nothing. */
+  readonly limits?: CallLimits | undefined;
   readonly card: AgentCard;
   /** Whose error codes are used: those of A2A 1.0.1, or of 1.0.0 (C-06). */
   readonly errorCodes: "1.0.1" | "1.0.0";
@@ -33,7 +36,7 @@ export interface GuardedService<S extends DescService> {
    */
   readonly authenticate: (context: HandlerContext) => Promise<void>;
   /**
-   * Authenticates a call, where that was not done yet, and judges whether its principal may call the method. A binding calls it before it
+   * Authenticates a call, where that was not done yet, and judges whether its principal may call the method, and now. A binding calls it before it
    * reads the request; a method calls it for the binding that did not.
    */
   readonly admit: (context: HandlerContext) => Promise<void>;
@@ -46,7 +49,7 @@ export interface GuardedService<S extends DescService> {
 
 type Method = (request: Message, context: HandlerContext) => unknown;
 
-/** Wraps an implementation. The order is authenticate, authorize, version, extensions; then the method with its own checks (requirements 1.7). */
+/** Wraps an implementation. The order is authenticate, authorize, limits, version, extensions; then the method with its own checks (requirements 1.7). */
 export function guard<S extends DescService>(desc: S, impl: ServiceImpl<S>, options: PolicyOptions): GuardedService<S> {
   const authenticate = async (context: HandlerContext): Promise<void> => {
     if (context.values.get(principalKey) !== undefined) return;
@@ -68,6 +71,7 @@ export function guard<S extends DescService>(desc: S, impl: ServiceImpl<S>, opti
       const metadata = { operation: context.method.name, ...(denial.scopes && { missingScopes: denial.scopes.join(" ") }) };
       throw connectError("PERMISSION_DENIED", denial.message, { metadata });
     }
+    await options.limits?.count(context);
     admitted.add(context);
   };
   const agreed = new WeakSet<HandlerContext>();
@@ -82,6 +86,7 @@ export function guard<S extends DescService>(desc: S, impl: ServiceImpl<S>, opti
   };
   const before = async (context: HandlerContext): Promise<void> => {
     await admit(context);
+    options.limits?.enter(context);
     agree(context);
   };
   const methods = impl as Record<string, Method>;

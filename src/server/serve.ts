@@ -22,9 +22,11 @@ import { restHandler } from "../bindings/rest/handler.ts";
 import { EventStreams } from "../bindings/sse.ts";
 import type { Agent } from "../core/agent.ts";
 import { Snapshots } from "../core/snapshots.ts";
+import { Spender } from "../core/spender.ts";
 import type { Storage } from "../core/storage.ts";
 import { type Log, SILENT } from "../core/telemetry.ts";
 import { type Authenticate, type Authorize, ownedByName, type OwnerOf } from "../rpc/auth/authenticate.ts";
+import { CallLimits } from "../rpc/call-limits.ts";
 import { internalErrors } from "../rpc/errors.ts";
 import { guard } from "../rpc/policy.ts";
 import { A2AServiceImpl } from "../service/a2a-service.ts";
@@ -151,7 +153,9 @@ export class RunningServer implements AsyncDisposable {
       ownerOf,
       signCard: (extendedCard) => this.#sign(extendedCard),
     });
+    const rates = new Spender(storage);
     const guarded = guard(A2AService, service, {
+      limits: new CallLimits(options.limits, (key, rate) => rates.take(key, rate)),
       authenticate: access.authenticate,
       authorize: access.authorize,
       card: this.card,
@@ -254,15 +258,15 @@ export class RunningServer implements AsyncDisposable {
     return [...handlers, async () => this.#named.promise.then(() => false), published];
   }
 
-  /** Signs a card whose interfaces are named. */
-  async #sign(card: AgentCard): Promise<void> {
-    const base = this.#url.startsWith("https:") && this.options.signing.jku ? this.#url : undefined;
   /** The URL at which callers reach it, once the card says so. */
   get #url(): string {
     const { url = "" } = this.card.supportedInterfaces.find(({ protocolBinding }) => protocolBinding === "JSONRPC") ?? {};
     return url.replace(/\/jsonrpc$/, "");
   }
 
+  /** Signs a card whose interfaces are named. */
+  async #sign(card: AgentCard): Promise<void> {
+    const base = this.#url.startsWith("https:") && this.options.signing.jku ? this.#url : undefined;
     if (this.#keys !== undefined) await signCard(card, this.#keys, base && `${base}${JWKS_PATH}`);
   }
 

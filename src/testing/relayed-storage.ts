@@ -2,6 +2,7 @@
 import type { Delivery, DeliveryClaim, DeliveryReport, LetGo, ReportReply } from "../core/deliveries.ts";
 import type { Entry, Position } from "../core/log-entry.ts";
 import type { PushConfigRequest, StoredPushConfig } from "../core/push-configs.ts";
+import type { Quota, Spent } from "../core/quotas.ts";
 import type { Scope } from "../core/scope.ts";
 import type {
   Batch,
@@ -130,6 +131,10 @@ export class RelayedStorage implements Storage {
 
   letGo(claim: DeliveryClaim, how: LetGo): Promise<boolean> {
     return this.#inner.letGo(claim, how);
+  }
+
+  spend(key: string, quota: Quota, most: number): Promise<Spent> {
+    return this.#inner.spend(key, quota, most);
   }
 
   list(scope: Scope, filter: ListFilter, after: ListCursor | undefined, limit: number): Promise<ListPage> {

@@ -1,7 +1,8 @@
 /** Lets everybody in under one name: the default. All callers share their tasks. */
-import type { Authenticate } from "./authenticate.ts";
+import type { Authenticate, Principal } from "./authenticate.ts";
 
-const EVERYBODY = { name: "anonymous" };
+/** Who calls where callers are not told apart. */
+export const ANONYMOUS_PRINCIPAL: Principal = { name: "anonymous" };
 
-/** Answers the principal `anonymous`. */
-export const anonymous: Authenticate = () => EVERYBODY;
+/** Answers {@link ANONYMOUS_PRINCIPAL}. */
+export const anonymous: Authenticate = () => ANONYMOUS_PRINCIPAL;

@@ -2,6 +2,7 @@
 import { RefusedError, TaskError, taskNotFound } from "../../core/errors.ts";
 import { type Entry, type Position, START } from "../../core/log-entry.ts";
 import type { PushConfigRequest, StoredPushConfig } from "../../core/push-configs.ts";
+import type { Quota, Spent } from "../../core/quotas.ts";
 import { type Scope, scopeKey } from "../../core/scope.ts";
 import type { Delivery, DeliveryClaim, DeliveryReport, LetGo, ReportReply } from "../../core/deliveries.ts";
 import type {
@@ -33,6 +34,7 @@ import type {
 import { uuidv7 } from "../../core/uuid.ts";
 import { MemoryDeliveries } from "./deliveries.ts";
 import { Leases } from "./leases.ts";
+import { MemoryQuotas } from "./memory-quotas.ts";
 import { Repeats } from "./repeats.ts";
 import { Retention } from "./retention.ts";
 import { MemoryTail } from "./tail.ts";
@@ -72,6 +74,7 @@ export class MemoryStorage implements Storage {
   readonly #leases: Leases;
   readonly #retention: Retention;
   readonly #deliveries: MemoryDeliveries;
+  readonly #quotas: MemoryQuotas;
 
   constructor(options: MemoryStorageOptions) {
     this.#options = options;
@@ -79,6 +82,7 @@ export class MemoryStorage implements Storage {
     this.#repeats = new Repeats(this.#now);
     this.#leases = new Leases(options.leaseMs, this.#now);
     this.#retention = new Retention(options, this.#now);
+    this.#quotas = new MemoryQuotas(this.#now);
     this.#deliveries = new MemoryDeliveries(options.leaseMs, this.#now);
     this.#deliveries.onDue = (taskId) => this.#leases.tellAll({ is: "deliveries", taskId });
   }
@@ -291,6 +295,10 @@ export class MemoryStorage implements Storage {
       return task === undefined ? [] : [{ id, head: task.head }];
     });
     return { rows, total, more };
+  }
+
+  spend(key: string, quota: Quota, most: number): Promise<Spent> {
+    return this.#quotas.spend(key, quota, most);
   }
 
   async sweep(): Promise<Swept> {

@@ -94,6 +94,11 @@ export class ShardKeys {
     return `${this.tag}:k:${token}`;
   }
 
+  /** When a quota is whole again. */
+  quota(key: string): string {
+    return `${this.tag}:u:${key}`;
+  }
+
   /** Channel: the events of a task. */
   events(id: string): string {
     return `${this.tag}:e:${id}`;

@@ -2,6 +2,7 @@
 import type { Delivery, DeliveryClaim, DeliveryReport, LetGo, ReportReply } from "../../core/deliveries.ts";
 import type { Entry, Position } from "../../core/log-entry.ts";
 import type { PushConfigRequest, StoredPushConfig } from "../../core/push-configs.ts";
+import type { Quota, Spent } from "../../core/quotas.ts";
 import type { Scope } from "../../core/scope.ts";
 import type {
   Batch,
@@ -42,6 +43,7 @@ import { Healer } from "./healer.ts";
 import { ShardKeys, shardFor, withShard } from "./keys.ts";
 import { Leases } from "./leases.ts";
 import { RedisDeliveries } from "./redis-deliveries.ts";
+import { RedisQuotas } from "./redis-quotas.ts";
 import { RedisPushConfigs } from "./push-configs.ts";
 import { RedisTail } from "./redis-tail.ts";
 import { list, text } from "./replies.ts";
@@ -79,6 +81,7 @@ export class RedisStorage implements Storage {
   readonly #push: RedisPushConfigs;
   readonly #deliveries: RedisDeliveries;
   readonly #healer: Healer;
+  readonly #quotas: RedisQuotas;
   readonly #tailer: Tailer;
   readonly #ears: Ears;
   readonly #claim: Claim;
@@ -86,6 +89,7 @@ export class RedisStorage implements Storage {
   private constructor(context: RedisContext, agent: string) {
     const visibility = new Visibility(context);
     this.#context = context;
+    this.#quotas = new RedisQuotas(context);
     this.#log = new TaskLog(context, visibility);
     this.#deliveries = new RedisDeliveries(context);
     this.#sends = new Sends(context, { log: this.#log, visibility, deliveries: this.#deliveries });
@@ -224,6 +228,10 @@ export class RedisStorage implements Storage {
 
   list(scope: Scope, filter: ListFilter, after: ListCursor | undefined, limit: number): Promise<ListPage> {
     return this.#index.page(scope, filter, after, limit);
+  }
+
+  spend(key: string, quota: Quota, most: number): Promise<Spent> {
+    return this.#quotas.spend(key, quota, most);
   }
 
   sweep(): Promise<Swept> {

@@ -36,6 +36,7 @@ export const SCRIPTS = {
   remove: script("remove"),
   renew: script("renew"),
   report: script("report"),
+  spend: script("spend"),
   take: script("take"),
   touch: script("touch"),
   unpush: script("unpush"),

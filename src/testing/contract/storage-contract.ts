@@ -8,6 +8,7 @@ import { leaseContract } from "./leases.ts";
 import { listContract } from "./lists.ts";
 import { logContract } from "./log.ts";
 import { pushContract } from "./push.ts";
+import { quotaContract } from "./quotas.ts";
 import { repeatContract } from "./repeats.ts";
 import { checkpointContract, retentionContract } from "./retention.ts";
 import { tailContract } from "./tails.ts";
@@ -25,6 +26,7 @@ export function storageContract(name: string, open: OpenStore): void {
   suite(`${name}: repeated sends`, () => repeatContract(open));
   suite(`${name}: push configs`, () => pushContract(open));
   suite(`${name}: deliveries`, () => deliveryContract(open));
+  suite(`${name}: quotas`, () => quotaContract(open));
   suite(`${name}: tails`, () => tailContract(open));
   suite(`${name}: checkpoints`, () => checkpointContract(open));
   suite(`${name}: retention`, () => retentionContract(open));

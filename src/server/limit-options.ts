@@ -1,0 +1,33 @@
+/** Options that bound what callers and agents may ask of a server. */
+import { z } from "zod";
+import { A2AService } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+
+const positive = z.int().min(1);
+
+const OPERATIONS: readonly string[] = [...A2AService.methods.map(({ name }) => name), "*"];
+
+const rateSchema = z
+  .strictObject({ perSecond: z.number().positive().max(1_000_000), burst: positive.max(1_000_000).optional() })
+  .transform(({ perSecond, burst }) => ({ perSecond, burst: burst ?? Math.max(1, Math.ceil(perSecond)) }));
+
+/** The group `limits`. */
+export const limitSchema = z.strictObject({
+  rates: z
+    .record(z.string(), rateSchema)
+    .superRefine((rates, context) => {
+      for (const name of Object.keys(rates))
+        if (!OPERATIONS.includes(name))
+          context.addIssue({ code: "custom", path: [name], message: `is no operation; right are ${OPERATIONS.join(", ")}` });
+    })
+    .default({})
+    .describe(
+      'Calls a second of each caller, over all replicas, by operation, such as {"*":{"perSecond":50,"burst":100},"SendMessage":{"perSecond":5}}. Default: no bound.',
+    ),
+  streamsPerPrincipal: positive.default(10_000).describe("Streams that one caller may have open at once on this replica."),
+  streams: positive.default(50_000).describe("Streams that all callers may have open at once on this replica."),
+  callsPerPrincipal: positive.default(10_000).describe("Other calls that one caller may have under way at once on this replica."),
+  calls: positive.default(50_000).describe("Other calls that may be under way at once on this replica."),
+});
+
+/** Options of limits, complete. */
+export type LimitOptions = z.output<typeof limitSchema>;
