@@ -4,17 +4,14 @@ import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Se
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { listen, type Listener } from "./http.ts";
-import { http1Server } from "./http1-server.ts";
+import { type Http1Options, http1Server } from "./http1-server.ts";
 import { REQUEST_MS } from "./http-exchange.ts";
-import type { TlsSource } from "./tls-source.ts";
 
-/** How the peers of HTTP/2 connections are found to be gone. */
-export interface HttpPortOptions {
+/** How connections are kept, and how the peers of those of HTTP/2 are found to be gone. */
+export interface HttpPortOptions extends Http1Options {
   /** Time between two HTTP/2 PINGs on a connection, and how long an answer may take. */
   readonly keepaliveMs: number;
   readonly keepaliveTimeoutMs: number;
-  /** Default: clear text. */
-  readonly tls?: TlsSource | undefined;
 }
 
 /** What an HTTP/2 client says first. */
@@ -49,7 +46,7 @@ export class HttpPort {
 
   constructor(listener: Listener, options: HttpPortOptions) {
     const { tls } = options;
-    this.#http1 = http1Server(listener, tls);
+    this.#http1 = http1Server(listener, options);
     this.#http2 = createHttp2Server(HTTP2_OPTIONS, listener);
     if (tls !== undefined) this.#http1.on("connection", (socket: Socket) => this.#keep(socket));
     const arrival = tls === undefined ? "connection" : "secureConnection";

@@ -8,9 +8,16 @@ import { type Listener, statusJson } from "./http.ts";
 import { REQUEST_MS } from "./http-exchange.ts";
 import { HANDSHAKE_MS, type TlsSource } from "./tls-source.ts";
 
-/** Streams stay open for as long as they like; keepAliveTimeout outlives the idle timeouts of usual load balancers. */
+/** How connections are kept. */
+export interface Http1Options {
+  /** How long a connection may be idle. It has to outlive the pool of whoever is in front, which else sends a request into its end. */
+  readonly idleConnectionMs: number;
+  /** Default: clear text. */
+  readonly tls?: TlsSource | undefined;
+}
+
+/** Streams stay open for as long as they like. */
 const OPTIONS: ServerOptions = {
-  keepAliveTimeout: 75_000,
   requestTimeout: REQUEST_MS,
   headersTimeout: REQUEST_MS,
   // TCP's own: it finds peers that are gone where a stream is quiet and has no frame to keep it alive.
@@ -19,8 +26,9 @@ const OPTIONS: ServerOptions = {
 };
 
 /** A server over a listener, over TLS where there is a source for it; not yet listening. */
-export function http1Server(listener: Listener, tls?: TlsSource): Server {
+export function http1Server(listener: Listener, { idleConnectionMs, tls }: Http1Options): Server {
   const server = tls === undefined ? createServer(OPTIONS, listener) : tlsServer(listener, tls);
+  server.keepAliveTimeout = idleConnectionMs;
   // An expectation that nobody knows may be passed over (RFC 9110, 10.1.1).
   server.on("checkExpectation", listener);
   server.on("clientError", refuse);

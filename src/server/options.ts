@@ -57,7 +57,7 @@ export const optionsSchema = z.strictObject({
   host: z.string().default("127.0.0.1").describe("Address to listen on."),
   grpcPort: port.default(50_051).describe("Port of gRPC; 0 picks one."),
   httpPort: port.default(8080).describe("Port of all that is HTTP: HTTP+JSON, JSON-RPC, Connect, gRPC-Web, the card; 0 picks one."),
-  opsPort: port.default(9464).describe("Port of health and readiness; 0 picks one."),
+  opsPort: port.default(9464).describe("Port of probes; 0 picks one."),
   publicGrpcUrl: z.string().optional().describe("host:port that the card names for gRPC. Default: the listening address."),
   publicHttpUrl: z.url().optional().describe("URL that the card names for HTTP. Default: the listening address."),
   restPrefix: z
@@ -135,6 +135,10 @@ export const optionsSchema = z.strictObject({
   stalledStreamMs: interval.default(60_000).describe("A stream whose reader takes nothing for this long is ended."),
   stallFlushMs: timer.default(1000).describe("How long the end of such a stream may take to be flushed."),
   egressBytes: positive.default(64 * MiB).describe("Bytes of large frames on their way to all readers."),
+  idleConnectionMs: timer
+    .default(75_000)
+    .describe("How long an HTTP/1.1 connection may be idle; longer than the pool of a proxy in front keeps it."),
+  readinessGraceMs: ms.default(5000).describe("How long the store may be away before a replica says that it is not ready."),
   drainDelayMs: timer.default(5000).describe("Time between readiness going false and the drain."),
   streamGraceMs: timer.default(2000).describe("How long streams may end by themselves in a drain."),
   drainMs: timer.default(20_000).describe("How long turns and calls may end by themselves in a drain."),

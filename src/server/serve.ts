@@ -41,7 +41,7 @@ import { JWKS_PATH, signCard } from "./card-signer.ts";
 import { notBound } from "./not-bound.ts";
 import { openStorage } from "./open-storage.ts";
 import { opsServer } from "./ops.ts";
-import { notificationSigner } from "./notification-signer.ts";
+import { healthOf, Probes } from "./probes.ts";
 import { SigningKeys } from "./signing-keys.ts";
 import { TlsFiles } from "./tls-files.ts";
 import { ServerWebhooks } from "./webhooks.ts";
@@ -109,6 +109,7 @@ export class RunningServer implements AsyncDisposable {
   readonly #grpc: GrpcServer;
   readonly #health: Health;
   readonly #reflection: Reflection | undefined;
+  readonly #probes: Probes;
   readonly #http: HttpPort;
   readonly #ops: HttpServer;
   readonly #tls: TlsFiles | undefined;
@@ -169,9 +170,9 @@ export class RunningServer implements AsyncDisposable {
     };
     const eventStreams = new EventStreams(slow);
     const rpc = { ...options, eventStreams, paths: ["/", ...JSON_RPC_BASES] };
-    const ready = (): boolean => this.#state === "serving" && storage.available();
+    this.#probes = new Probes({ ...options, state: () => this.#state, available: () => storage.available() });
     this.#grpc = grpcServer(guarded, slow);
-    this.#health = new Health([A2AService.typeName], ready);
+    this.#health = new Health(healthOf(this.#probes));
     this.#health.addTo(this.#grpc);
     this.#reflection = options.reflection ? new Reflection([A2AService, HealthService]) : undefined;
     this.#reflection?.addTo(this.#grpc);
@@ -190,7 +191,7 @@ export class RunningServer implements AsyncDisposable {
     ];
     const onBroken = (error: unknown): void => log.error({ error }, "an HTTP handler broke");
     this.#http = new HttpPort(listener(handlers, slow, onBroken), { ...options, tls });
-    this.#ops = opsServer(slow, ready, log);
+    this.#ops = opsServer(slow, this.#probes, log);
   }
 
   readonly #logInternal = (error: unknown): void => this.#log.error({ error }, "a call failed for a reason of our own");
@@ -222,6 +223,7 @@ export class RunningServer implements AsyncDisposable {
     const sign = this.options.push.sign && this.#keys ? notificationSigner(this.#keys, this.#url) : undefined;
     this.#webhooks.start({ storage: this.#storage, snapshots: this.#snapshots, log: this.#log, sign });
     this.#become("serving");
+    this.#probes.start();
   }
 
   #become(state: ServerState): void {
@@ -306,6 +308,7 @@ export class RunningServer implements AsyncDisposable {
     if (this.#ownsStorage) await this.#storage.close();
     internalErrors.unsubscribe(this.#logInternal);
     this.#state = "closed";
+    this.#probes.stop();
     this.#log.info({}, "closed");
   }
 

@@ -16,7 +16,7 @@ import { firstOf, follow } from "./seen.ts";
 /** With LONG_TESTS=1 Redis is gone for as long as the promise says. */
 const AWAY_MS = process.env["LONG_TESTS"] === undefined ? 6000 : 30_000;
 /** Far shorter than Redis is away. */
-const LEASE = { "lease-ms": 1500, "renew-ms": 400, "sweep-ms": 200 } as const;
+const LEASE = { "lease-ms": 1500, "renew-ms": 400, "sweep-ms": 200, "readiness-grace-ms": 1000 } as const;
 const WITHIN_MS = 30_000;
 const RSS_GROWTH = 200 * 1024 * 1024;
 

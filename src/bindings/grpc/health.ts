@@ -1,4 +1,4 @@
-/** grpc.health.v1: whether calls are welcome, for probes and for clients that watch. It is open to everybody. */
+/** grpc.health.v1, for probes and for clients that watch. It is open to everybody. */
 import { create, type DescMethodUnary, type MessageInitShape, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { handleUnaryCall, Server, ServerWritableStream } from "@grpc/grpc-js";
@@ -18,19 +18,19 @@ const POLL_MS = 250;
 /** Default of how many may watch at once: a stream costs memory, and nobody has to say who they are. */
 const MAX_WATCHERS = 10_000;
 
-/** The health of all services of a server, which is one and the same: they are ready together. */
+/** Whether a service is well, by its name; the empty name stands for the server. */
+export type HealthOf = Readonly<Record<string, () => boolean>>;
+
+/** The health of what a server has. */
 export class Health {
-  readonly #services: ReadonlySet<string>;
-  readonly #ready: () => boolean;
+  readonly #services: ReadonlyMap<string, () => boolean>;
   readonly #maxWatchers: number;
   readonly #watchers = new Set<Watcher>();
   #poll: NodeJS.Timeout | undefined;
   #draining = false;
 
-  /** `services` by their full names; the empty name, which stands for the server, is one of them in any case. */
-  constructor(services: readonly string[], ready: () => boolean, maxWatchers: number = MAX_WATCHERS) {
-    this.#services = new Set(["", ...services]);
-    this.#ready = ready;
+  constructor(services: HealthOf, maxWatchers: number = MAX_WATCHERS) {
+    this.#services = new Map(Object.entries(services));
     this.#maxWatchers = maxWatchers;
   }
 
@@ -40,20 +40,18 @@ export class Health {
     server.addService(definitionOf(HealthService), {
       Check: unary(check, ({ service }) => {
         if (!this.#services.has(service)) throw new ConnectError("there is no such service here", Code.NotFound);
-        return { status: this.#status() };
+        return { status: this.#status(service) };
       }),
-      List: unary(list, () => {
-        const status = this.#status();
-        return { statuses: Object.fromEntries([...this.#services].map((service) => [service, { status }])) };
-      }),
+      List: unary(list, () => ({
+        statuses: Object.fromEntries([...this.#services.keys()].map((service) => [service, { status: this.#status(service) }])),
+      })),
       Watch: (call: ServerWritableStream<Buffer, Buffer>) => this.#watch(call),
     });
   }
 
   /** Tells those who watch, if there is something new. To be called where readiness is known to have changed. */
   refresh(): void {
-    const status = this.#status();
-    for (const watcher of this.#watchers) if (this.#services.has(watcher.service)) watcher.tell(status);
+    for (const watcher of this.#watchers) watcher.tell(this.#status(watcher.service));
   }
 
   /** Tells those who watch what is true now, and ends them and all that come later: they are to ask another replica. */
@@ -63,8 +61,10 @@ export class Health {
     for (const watcher of this.#watchers) watcher.end();
   }
 
-  #status(): Status {
-    return this.#ready() ? Status.SERVING : Status.NOT_SERVING;
+  #status(service: string): Status {
+    const well = this.#services.get(service);
+    if (well === undefined) return Status.SERVICE_UNKNOWN;
+    return well() ? Status.SERVING : Status.NOT_SERVING;
   }
 
   #watch(call: ServerWritableStream<Buffer, Buffer>): void {
@@ -76,7 +76,7 @@ export class Health {
       this.#poll ??= setInterval(() => this.refresh(), POLL_MS).unref();
       // Told at every end of a call, whoever ended it.
       call.on("cancelled", () => this.#remove(watcher));
-      watcher.tell(this.#services.has(service) ? this.#status() : Status.SERVICE_UNKNOWN);
+      watcher.tell(this.#status(service));
       if (this.#draining) watcher.end();
     } catch (error) {
       call.emit("error", statusOf(error));

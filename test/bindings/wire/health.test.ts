@@ -12,7 +12,8 @@ import { HttpClient } from "../callers/http.ts";
 import { type Messages, SideCalls } from "../callers/side-calls.ts";
 
 const { check, list, watch } = HealthService.method;
-const SERVICES = ["", A2AService.typeName];
+/** The server, its service, and the names by which the probes of Kubernetes tell their kind. */
+const SERVICES = ["", A2AService.typeName, "liveness", "startup"];
 
 /** A store that can be told to be away. */
 class FlakyStorage extends MemoryStorage {
@@ -38,7 +39,7 @@ function refusedWith(code: Code): (error: unknown) => boolean {
 suite("gRPC health", { timeout: 60_000 }, () => {
   // Probes know neither tokens nor versions.
   const storage = new FlakyStorage();
-  const bed = sharedBed({ tokens: { t: "alice" }, storage });
+  const bed = sharedBed({ tokens: { t: "alice" }, storage, readinessGraceMs: 0 });
 
   test("PR-13 says SERVING for the server and its service to everybody", async () => {
     using calls = new SideCalls(bed().server.ports.grpc);
@@ -120,7 +121,7 @@ test("nobody who watches holds up a drain", { timeout: 60_000 }, async () => {
   // What is not ended by itself is cut only then.
   await using bed = await openBed({ stallFlushMs: 2_000_000_000 });
   using calls = new SideCalls(bed.server.ports.grpc);
-  const streams = ["", A2AService.typeName, "x"].map((service) => calls.stream(watch, { service }));
+  const streams = [...SERVICES, "x"].map((service) => calls.stream(watch, { service }));
   for (const stream of streams) await next(stream);
   await bed.server.drain({ atOnce: true });
   for (const stream of streams) stream[Symbol.dispose]();
@@ -128,7 +129,7 @@ test("nobody who watches holds up a drain", { timeout: 60_000 }, async () => {
 
 test("no more may watch than a bound says, and those who leave make room", { timeout: 60_000 }, async () => {
   const server = new Server();
-  new Health([], () => true, 2).addTo(server);
+  new Health({ "": () => true }, 2).addTo(server);
   using calls = new SideCalls(await listenGrpc(server, "127.0.0.1:0", ServerCredentials.createInsecure()));
   try {
     const first = calls.stream(watch, {});

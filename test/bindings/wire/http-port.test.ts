@@ -30,7 +30,7 @@ class Port implements AsyncDisposable {
       SLOW,
       (error) => assert.fail(error as Error),
     );
-    this.#port = new HttpPort(answer, { keepaliveMs: 60_000, keepaliveTimeoutMs: 60_000, ...options });
+    this.#port = new HttpPort(answer, { idleConnectionMs: 60_000, keepaliveMs: 60_000, keepaliveTimeoutMs: 60_000, ...options });
   }
 
   static async open(options: Partial<HttpPortOptions> = {}): Promise<Port> {
