@@ -1,7 +1,7 @@
 /** Webhooks as receivers see them. */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { type Part, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { type RunningServer, serve, type ServeInit } from "../../src/server/serve.ts";
 import { A2AClient } from "../../src/client/index.ts";
 import { stateAfter } from "../../src/core/task.ts";
@@ -29,10 +29,14 @@ async function openBed(init: Partial<ServeInit> = {}, agent = new ScenarioAgent(
   return { agent, server, client, receiver, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
+function textOf({ content }: Part): string {
+  return content.case === "text" ? content.value : "";
+}
+
 /** What came, as one reads it. */
 function shown(received: readonly Received[]): string[] {
   return received.map(({ event: { payload } }) => {
-    if (payload.case === "artifactUpdate") return payload.value.artifact?.parts.map(({ content }) => String(content.value)).join("|") ?? "";
+    if (payload.case === "artifactUpdate") return payload.value.artifact?.parts.map(textOf).join("|") ?? "";
     const status = payload.case === "task" || payload.case === "statusUpdate" ? payload.value.status : undefined;
     return Object.entries(TaskState).find(([, value]) => value === status?.state)?.[0] ?? "no state";
   });

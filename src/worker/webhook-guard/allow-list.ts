@@ -1,7 +1,8 @@
 /** Targets that an operator allows: by name, by suffix, by network. */
 import { isIP } from "node:net";
 import { domainToASCII } from "node:url";
-import ipaddr from "ipaddr.js";
+import type ipaddr from "ipaddr.js";
+import { parseAddress } from "./parse-address.ts";
 
 type Network = ReturnType<typeof ipaddr.parseCIDR>;
 
@@ -45,18 +46,19 @@ export class AllowList {
 
   /** Whether an address is in one of the networks. */
   hasAddress(address: string): boolean {
-    if (isIP(address) === 0) return false;
-    const parsed = ipaddr.process(address);
-    return this.#networks.some(([network, bits]) => parsed.kind() === network.kind() && parsed.match(network, bits));
+    const parsed = parseAddress(address);
+    return (
+      parsed !== undefined && this.#networks.some(([network, bits]) => parsed.kind() === network.kind() && parsed.match(network, bits))
+    );
   }
 }
 
 /** An address, or a network in CIDR form; in full, as a short one would be another network than was meant. */
 function networkOf(entry: string): Network | undefined {
   const [address = "", bits, ...more] = entry.split("/");
-  const kind = isIP(address);
-  if (kind === 0 || address.includes("%") || more.length > 0) return undefined;
-  const most = kind === 4 ? 32 : 128;
+  const parsed = parseAddress(address);
+  if (parsed === undefined || more.length > 0) return undefined;
+  const most = parsed.kind() === "ipv4" ? 32 : 128;
   if (bits !== undefined && !(/^\d{1,3}$/.test(bits) && Number(bits) <= most)) return undefined;
-  return [ipaddr.parse(address), Number(bits ?? most)];
+  return [parsed, Number(bits ?? most)];
 }

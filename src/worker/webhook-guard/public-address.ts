@@ -1,7 +1,7 @@
 /** Whether an address is one of the public Internet. */
-import { isIP } from "node:net";
 import { networkInterfaces } from "node:os";
 import ipaddr from "ipaddr.js";
+import { parseAddress } from "./parse-address.ts";
 
 /** All that is given out for the public Internet: what lies outside is reserved, or an IPv4 address in another dress. */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR("2000::/3");
@@ -13,9 +13,8 @@ const PLATFORM: ReadonlySet<string> = new Set(["168.63.129.16"]);
  * are judged by what they carry; translated and tunnelled ones (NAT64, 6to4, Teredo) are not public.
  */
 export function isPublic(address: string): boolean {
-  if (isIP(address) === 0) return false;
-  const parsed = ipaddr.process(address);
-  if (parsed.range() !== "unicast") return false;
+  const parsed = parseAddress(address);
+  if (parsed?.range() !== "unicast") return false;
   if (parsed instanceof ipaddr.IPv6 && !parsed.match(GLOBAL_UNICAST)) return false;
   const canonical = parsed.toString();
   return !PLATFORM.has(canonical) && !isOwn(canonical);
@@ -23,5 +22,5 @@ export function isPublic(address: string): boolean {
 
 function isOwn(canonical: string): boolean {
   const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
-  return own.some(({ address }) => ipaddr.parse(address).toString() === canonical);
+  return own.some(({ address }) => parseAddress(address)?.toString() === canonical);
 }
