@@ -77,6 +77,7 @@ suite("the documents", { timeout: 120_000 }, () => {
       ["docs/agents.md", "agents"],
       ["docs/clients.md", "clients"],
       ["docs/redis.md", "redis"],
+      ["docs/security.md", "security"],
     ] as const) {
       const blocks = blocksOf(document(path)).filter(({ language }) => language === "ts");
       assert.ok(blocks.length > 0);

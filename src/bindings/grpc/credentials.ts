@@ -1,5 +1,5 @@
 /** What gRPC's connections are made with: TLS or none, and a bound on how long a server may be silent at their beginning. */
-import type { Socket } from "node:net";
+import { isIP, type Socket } from "node:net";
 import { type ChannelCredentials, credentials } from "@grpc/grpc-js";
 import type { ResolvedOptions, TransportOptions } from "../transport.ts";
 
@@ -25,6 +25,7 @@ function impatient(inner: ChannelCredentials, timeoutMs: number): ChannelCredent
   const create = inner._createSecureConnector.bind(inner);
   inner._createSecureConnector = (...args) => {
     const connector = create(...args);
+    nameByAddress(connector);
     const connect = connector.connect.bind(connector);
     connector.connect = async (socket) => {
       let secured: Socket | undefined;
@@ -45,4 +46,14 @@ function impatient(inner: ChannelCredentials, timeoutMs: number): ChannelCredent
     return connector;
   };
   return inner;
+}
+
+/**
+ * An address is no name that TLS could send (RFC 6066, 3); Node warns of it, and grpc-js has it in the place of one. The certificate is held
+ * against it all the same.
+ */
+function nameByAddress(connector: object): void {
+  const { connectionOptions = {} } = connector as { connectionOptions?: { servername?: string; host?: string } };
+  const { servername = "" } = connectionOptions;
+  if (isIP(servername) !== 0) Object.assign(connectionOptions, { host: servername, servername: "" });
 }
