@@ -106,6 +106,7 @@ export class Replica implements AsyncDisposable {
       fold,
       consumed: 0,
       maxTaskBytes: this.#options.maxTaskBytes,
+      maxEventBytes: this.#options.limits.eventBytes,
       recent: new RecentEntries(this.#options.healWindowMs),
       refold: () => this.snapshots.fresh(lease.token),
       onCommand: () => undefined,

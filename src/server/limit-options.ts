@@ -3,6 +3,7 @@ import { z } from "zod";
 import { A2AService } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 
 const positive = z.int().min(1);
+const MiB = 1024 * 1024;
 
 const OPERATIONS: readonly string[] = [...A2AService.methods.map(({ name }) => name), "*"];
 
@@ -27,6 +28,19 @@ export const limitSchema = z.strictObject({
   streams: positive.default(50_000).describe("Streams that all callers may have open at once on this replica."),
   callsPerPrincipal: positive.default(10_000).describe("Other calls that one caller may have under way at once on this replica."),
   calls: positive.default(50_000).describe("Other calls that may be under way at once on this replica."),
+  turnsPerPrincipal: positive
+    .default(10_000)
+    .describe("Tasks of one owner that may be at work or wait for a replica at once, on all replicas."),
+  maxTurnMs: z
+    .int()
+    .min(0)
+    .max(2_147_000_000)
+    .default(0)
+    .describe("How long a turn may work before its task ends FAILED, times in which it waits for its caller left out; 0: for ever."),
+  eventBytes: positive.default(15 * MiB).describe("Encoded bytes of one event or message."),
+  partsPerMessage: positive.default(1000).describe("Parts of one message."),
+  partsPerArtifact: positive.default(100_000).describe("Parts of one artifact, those of all its chunks."),
+  artifactsPerTask: positive.default(10_000).describe("Artifacts of one task."),
 });
 
 /** Options of limits, complete. */

@@ -39,6 +39,7 @@ import { Worker } from "../worker/worker.ts";
 import { type Access, accessOf } from "./access.ts";
 import { JWKS_PATH, signCard } from "./card-signer.ts";
 import { notBound } from "./not-bound.ts";
+import { notificationSigner } from "./notification-signer.ts";
 import { openStorage } from "./open-storage.ts";
 import { opsServer } from "./ops.ts";
 import { healthOf, Probes } from "./probes.ts";

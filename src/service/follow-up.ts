@@ -7,15 +7,18 @@ import type { CommandReply, CommandRequest, Repeat, RepeatKey } from "../core/st
 import { isInterrupted, isTerminal } from "../core/task.ts";
 import { share, wireBytes } from "../rpc/wire-cache.ts";
 import { readyStatus } from "./ready-event.ts";
-import { commandEntry, pushOf, type Send, type SendInit, tooLarge } from "./send.ts";
+import type { RunningTurns } from "./running-turns.ts";
+import { checkEntryBytes, commandEntry, pushOf, type Send, type SendInit, tooLarge } from "./send.ts";
 import { checkMediaTypes } from "./validate.ts";
 
 /** Appends follow-ups. */
 export class FollowUps {
   readonly #init: SendInit;
+  readonly #turns: RunningTurns;
 
-  constructor(init: SendInit) {
+  constructor(init: SendInit, turns: RunningTurns) {
     this.#init = init;
+    this.#turns = turns;
   }
 
   /** Appends the message, and WORKING where the task was interrupted; `first` is the fold of exactly that prefix. */
@@ -33,6 +36,8 @@ export class FollowUps {
       const message: Message = { ...received, contextId: task.contextId };
       entry ??= commandEntry("followUp", send, message);
       if (entry.bytes.length + wireBytes(TaskSchema, share(task)).length > options.maxTaskBytes) throw tooLarge(options);
+      checkEntryBytes(entry, options);
+      if (isInterrupted(current.meta.state)) await this.#turns.begin(send.caller);
       const working = isInterrupted(current.meta.state) ? readyStatus(task, TaskState.WORKING, message) : undefined;
       const place = worker.reserve();
       const lease = place && { token: place.token, replica: place.replica };

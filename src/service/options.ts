@@ -10,6 +10,8 @@ export interface ServiceOptions {
   readonly cancelGraceMs: number;
   /** Encoded bytes of a Task beyond which a send is refused. */
   readonly maxTaskBytes: number;
+  /** Bounds of a message, and how many tasks of one owner may be at work at once. */
+  readonly limits: { readonly eventBytes: number; readonly partsPerMessage: number; readonly turnsPerPrincipal: number };
   /** Messages that `history` keeps. */
   readonly historyLimit: number;
   /** Names, in lower case, of the header fields of a call that its turn is shown. They are stored with the task's log. */

@@ -18,7 +18,8 @@ import { FollowUps } from "./follow-up.ts";
 import { shareTaskFrame } from "./frames.ts";
 import { requirePush } from "./push-configs.ts";
 import { repeatDigest, repeatKey } from "./repeats.ts";
-import { commandEntry, pushOf, type Send, type SendInit, tooLarge } from "./send.ts";
+import { RunningTurns } from "./running-turns.ts";
+import { checkEntryBytes, commandEntry, pushOf, type Send, type SendInit, tooLarge } from "./send.ts";
 import { badResume, type Resume } from "./log-extension.ts";
 import { callDrained } from "./streams.ts";
 import { checkMediaTypes, validateSend } from "./validate.ts";
@@ -33,10 +34,12 @@ export type Sent =
 export class SendFlow {
   readonly #init: SendInit;
   readonly #followUps: FollowUps;
+  readonly #turns: RunningTurns;
 
   constructor(init: SendInit) {
     this.#init = init;
-    this.#followUps = new FollowUps(init);
+    this.#turns = new RunningTurns(init.storage, init.options.limits.turnsPerPrincipal);
+    this.#followUps = new FollowUps(init, this.#turns);
   }
 
   /** Stores what the send asks for, then answers. Nothing is answered that was not stored. */
@@ -101,9 +104,13 @@ export class SendFlow {
     const drop = (): void => {
       if (memo !== undefined) tellCanceled(this.#init, { taskId: id, contextId, begun: false, memo, command: start.content });
     };
-    if (bytes.length > options.maxTaskBytes) {
+    try {
+      if (bytes.length > options.maxTaskBytes) throw tooLarge(options);
+      checkEntryBytes(start, options);
+      await this.#turns.begin(send.caller);
+    } catch (error) {
       drop();
-      throw tooLarge(options);
+      throw error;
     }
     const entries = [{ kind: "event", mark: newMark(), bytes, content: event } as const, start];
     const place = worker.reserve();

@@ -70,3 +70,12 @@ export function pushOf({ request, caller }: Send, taskId: string, init: SendInit
 export function tooLarge({ maxTaskBytes }: ServiceOptions): TaskError {
   return new TaskError("MESSAGE_TOO_LARGE", `the task would be larger than ${maxTaskBytes} bytes`);
 }
+
+/** Throws MESSAGE_TOO_LARGE for an entry whose message is larger than one event may be. */
+export function checkEntryBytes({ bytes }: NewEntry, { limits }: ServiceOptions): void {
+  if (bytes.length <= limits.eventBytes) return;
+  const violations = [
+    { field: "message", description: `is ${bytes.length} bytes large as it is stored; at most ${limits.eventBytes} are taken` },
+  ];
+  throw new TaskError("MESSAGE_TOO_LARGE", `message: is larger than ${limits.eventBytes} bytes`, { violations });
+}

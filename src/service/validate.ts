@@ -57,7 +57,7 @@ export function validateSend(request: SendMessageRequest, { options, webhooks }:
   checkTenant(bad, request.tenant, options);
   const { message, configuration } = request;
   if (message === undefined) bad.add("message", "is required");
-  else checkMessage(bad, message);
+  else checkMessage(bad, message, options.limits);
   checkHistoryLength(bad, "configuration.historyLength", configuration?.historyLength);
   const push = configuration?.taskPushNotificationConfig;
   if (push !== undefined) checkSendPushConfig(bad, push, { tenant: request.tenant, taskId: message?.taskId ?? "", webhooks });
@@ -103,13 +103,15 @@ function essence(mediaType: string): string[] {
   return trimmed.includes("/") ? trimmed.split("/") : [trimmed, "*"];
 }
 
-function checkMessage(bad: Violations, message: Message): void {
+function checkMessage(bad: Violations, message: Message, { partsPerMessage }: ServiceOptions["limits"]): void {
   if (message.messageId === "") bad.add("message.messageId", "is required: an id that the sender makes, the same when it sends again");
   checkId(bad, "message.messageId", message.messageId);
   checkId(bad, "message.contextId", message.contextId);
   checkId(bad, "message.taskId", message.taskId);
   if (message.role === Role.UNSPECIFIED) bad.add("message.role", "is required: ROLE_USER");
   else if (message.role !== Role.USER) bad.add("message.role", "of a message to an agent is ROLE_USER");
+  if (message.parts.length > partsPerMessage)
+    bad.add("message.parts", `has ${message.parts.length} parts; at most ${partsPerMessage} are taken`);
   if (message.parts.length === 0) bad.add("message.parts", "needs at least one part");
   for (const [index, { content }] of message.parts.entries()) {
     if (content.case === undefined) bad.add(`message.parts[${index}]`, "needs one of text, raw, url, data");

@@ -48,10 +48,14 @@ export class LeasedTask {
       fold: start.fold,
       consumed: start.consumed,
       maxTaskBytes: context.options.maxTaskBytes,
+      maxEventBytes: context.options.limits.eventBytes,
       onCommand: (placed) => this.#command(placed),
       onRewound: (offset) => this.#rewound(offset),
       onTrouble: (error) => context.log.error({ taskId: start.lease.taskId, error }, "a checkpoint could not be stored"),
-      onState: () => this.#count(),
+      onState: () => {
+        this.#count();
+        this.#turn?.stateChanged();
+      },
       onClosed: (error) => this.#closed(error),
     });
     for (const placed of start.fold.commands) {
@@ -203,6 +207,7 @@ export class LeasedTask {
       attempt,
       resumed,
       workingAfterMs: options.workingAfterMs,
+      limits: options.limits,
       memoOf: async (id, scope) => (await this.#context.snapshots.current(id, scope))?.snapshot.memo,
       next: (signal, over) => this.#nextMessage(signal, over),
       log,

@@ -12,6 +12,7 @@ import { Checkpointer } from "./checkpointer.ts";
 import { again, changesState, eventsOf, type Pending, pendingEvent, pendingMemo, type PushOptions } from "./pending.ts";
 import { lostEntries, type RecentEntries } from "./recent-entries.ts";
 import { untilAnswered } from "../core/retrying.ts";
+import { BoundExceeded } from "./turn-bounds.ts";
 
 /** Entries and bytes of one batch; what comes while it is in flight goes into the next. */
 const BATCH_ENTRIES = 256;
@@ -25,6 +26,8 @@ export interface LogWriterInit {
   readonly fold: Fold;
   readonly consumed: number;
   readonly maxTaskBytes: number;
+  /** Encoded bytes of one event. */
+  readonly maxEventBytes: number;
   /** What this writer has appended lately, for a store that may lose it. */
   readonly recent: RecentEntries;
   /** Reads the whole log again. */
@@ -92,10 +95,13 @@ export class LogWriter {
     return Math.max(Date.now(), this.#statusTime);
   }
 
-  /** Takes an event. Answers a promise where the caller should wait before the next one. Throws {@link WriterClosed}. */
+  /** Takes an event. Answers a promise where the caller should wait before the next one. Throws {@link WriterClosed}, and {@link BoundExceeded} for an event that is too large. */
   push(event: StreamResponse, options: PushOptions = {}): Promise<void> | undefined {
     if (this.#closed) throw new WriterClosed("the log takes no more events from this owner");
     const pending = pendingEvent(event, options);
+    const { maxEventBytes } = this.#init;
+    if (!pending.unbounded && pending.entry.bytes.length > maxEventBytes)
+      throw new BoundExceeded(`an event would be larger than ${maxEventBytes} bytes`);
     const state = stateAfter(event);
     if (state !== undefined) {
       this.#enter(state);

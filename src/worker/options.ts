@@ -1,3 +1,5 @@
+import type { TurnLimits } from "./turn-bounds.ts";
+
 /** What bounds the work of a replica. Defaults stand in server/options. */
 export interface WorkerOptions {
   /** Name of this replica: who is told of commands. */
@@ -22,6 +24,8 @@ export interface WorkerOptions {
   readonly maxAttempts: number;
   /** Encoded bytes of a Task beyond which it ends FAILED. */
   readonly maxTaskBytes: number;
+  /** Of each turn. */
+  readonly limits: TurnLimits;
   /** Messages that `history` keeps. */
   readonly historyLimit: number;
   /** How long turns that cannot be resumed may go on during a drain. */

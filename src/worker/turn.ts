@@ -13,6 +13,7 @@ import type { Log } from "../core/telemetry.ts";
 import { announceArtifact, completeEvent, completeMemo, statusEvent } from "./agent-response.ts";
 import { callerOf } from "./caller.ts";
 import { type LogWriter, WriterClosed } from "./log-writer.ts";
+import { ArtifactCount, BoundExceeded, TurnClock, type TurnLimits } from "./turn-bounds.ts";
 
 /** An agent that never awaits must not keep the event loop for longer than this. */
 const SLICE_MS = 3;
@@ -68,6 +69,7 @@ export interface TurnInit {
   readonly attempt: number;
   readonly resumed: boolean;
   readonly workingAfterMs: number;
+  readonly limits: TurnLimits;
   /** The last memo of another task of this scope. */
   readonly memoOf: (taskId: string, scope: Scope) => Promise<JsonObject | undefined>;
   /** The next command's message, given to the agent while it runs. */
@@ -86,6 +88,8 @@ export class TurnRun {
   readonly #abort = new AbortController();
   readonly #end = Promise.withResolvers<void>();
   readonly #announced = new Set<string>();
+  readonly #count: ArtifactCount;
+  readonly #clock: TurnClock;
   #iterator: AsyncIterator<AgentEvent> | undefined;
   /** Nothing that the agent yields counts any more. */
   #over = false;
@@ -93,6 +97,8 @@ export class TurnRun {
 
   constructor(init: TurnInit) {
     this.#init = init;
+    this.#count = new ArtifactCount(init.limits, init.writer.fold.task);
+    this.#clock = new TurnClock(init.limits.maxTurnMs, () => this.#tooLong());
   }
 
   /** Runs until the agent has returned, thrown, ended the task, or was cut off. Never rejects. */
@@ -101,9 +107,11 @@ export class TurnRun {
     // Its message came before the interruption, which is answered by it.
     if (isInterrupted(writer.state)) void writer.push(this.status(TaskState.WORKING));
     const working = setTimeout(() => this.#pushWorking(), workingAfterMs);
+    this.stateChanged();
     void this.#consume();
     await this.#end.promise;
     clearTimeout(working);
+    this.#clock.stop();
     this.#over = true;
     if (this.#threw !== undefined) await this.#fail(this.#threw.error);
     if (!writer.closed && !isTerminal(writer.state)) return "returned";
@@ -114,6 +122,18 @@ export class TurnRun {
   get canceled(): boolean {
     const reason: unknown = this.#abort.signal.reason;
     return reason instanceof TurnAborted && reason.abortCause === "canceled";
+  }
+
+  /** The state after all that was pushed is another one: time counts while the turn works. */
+  stateChanged(): void {
+    if (this.#over || isInterrupted(this.#init.writer.state)) this.#clock.stop();
+    else this.#clock.run();
+  }
+
+  #tooLong(): void {
+    if (this.#over) return;
+    this.#threw = { error: new BoundExceeded(`the turn took longer than ${this.#init.limits.maxTurnMs} ms`) };
+    this.cutOff("failed");
   }
 
   /** Asks the agent to stop; what it yields from now on still counts. */
@@ -155,6 +175,7 @@ export class TurnRun {
       this.#leave();
       if (this.#over) return;
       if (!(error instanceof WriterClosed)) this.#threw = { error };
+      if (error instanceof BoundExceeded) this.abort("failed");
     }
     this.#end.resolve();
   }
@@ -168,6 +189,7 @@ export class TurnRun {
       announceArtifact(event, writer.fold.task, this.#announced);
       this.#announced.add(event.payload.value.artifact?.artifactId ?? "");
     }
+    this.#count.add(event);
     return writer.push(event);
   }
 
@@ -191,6 +213,11 @@ export class TurnRun {
       if (!(error instanceof TurnAborted) && !(error instanceof Error && error.name === "AbortError"))
         log.info(facts, "a canceled turn threw");
       await writer.push(this.status(TaskState.CANCELED), { unbounded: true });
+      return;
+    }
+    if (error instanceof BoundExceeded) {
+      log.warn(facts, error.message);
+      await writer.push(this.status(TaskState.FAILED, error.message), { unbounded: true });
       return;
     }
     const invalid = error instanceof TaskError && error.reason === "INVALID_AGENT_RESPONSE";
