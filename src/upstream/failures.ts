@@ -1,4 +1,5 @@
 /** What a failed call to the upstream says of its task. */
+import { Code } from "@connectrpc/connect";
 import { A2AError, StillRunningError, UnknownOutcomeError } from "../client/index.ts";
 import { isTransient } from "../client/a2a-error.ts";
 import { isAway as isStoreAway } from "../core/errors.ts";
@@ -12,19 +13,27 @@ export function isAway(error: unknown): boolean {
 
 /** It knows the task no more. `asked`: GetTask said so, whose bare NOT_FOUND means nothing else. */
 export function isLost(error: unknown, { asked }: { readonly asked: boolean }): boolean {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (cause instanceof A2AError && (cause.reason === "TASK_NOT_FOUND" || (asked && cause.reason === "NOT_FOUND"))) return true;
-  }
-  return false;
+  return causes(error).some(({ reason }) => reason === "TASK_NOT_FOUND" || (asked && reason === "NOT_FOUND"));
 }
 
 /** Whoever asks may not. */
-export function isDenied({ reason }: A2AError): boolean {
-  return reason === "UNAUTHENTICATED" || reason === "PERMISSION_DENIED";
+export function isDenied(error: A2AError): boolean {
+  return causes(error).some(({ reason }) => reason === "UNAUTHENTICATED" || reason === "PERMISSION_DENIED");
 }
 
 /** The upstream has not begun to work on what it was sent. */
 export function isUncarried(error: unknown): boolean {
-  if (isStoreAway(error)) return true;
-  return error instanceof A2AError && (error.unreached || error.reason === "RESOURCE_EXHAUSTED");
+  return isStoreAway(error) || causes(error).some(({ unreached, code }) => unreached || code === Code.ResourceExhausted);
+}
+
+/** When trying again makes sense, if the upstream has said so. */
+export function retryAfterMs(error: unknown): number | undefined {
+  return causes(error).find((cause) => cause.retryAfterMs !== undefined)?.retryAfterMs;
+}
+
+/** The errors of the client that an error comes from, itself the first: what it was told first is told last. */
+function causes(error: unknown): readonly A2AError[] {
+  const all: A2AError[] = [];
+  for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause instanceof A2AError) all.push(cause);
+  return all;
 }

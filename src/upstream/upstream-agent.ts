@@ -30,9 +30,8 @@ const NO_CARD: ReadonlySet<string> = new Set([
   "PERMISSION_DENIED",
 ]);
 
-/** How long an upstream that is away is told of a cancel again, and how often. */
+/** How long an upstream that is away is told of a cancel again. */
 const CANCEL_MS = 60_000;
-const CANCEL_AGAIN_MS = 1000;
 
 /**
  * Puts an A2A agent behind a log: any that speaks A2A 1.0, at the URL of its card, at `host:port`, or with a card that is known. What
@@ -151,7 +150,7 @@ export class UpstreamAgent implements Agent, AsyncDisposable {
         await this.client.cancelTask(taskId, { ...this.extrasOf(call), signal });
       } catch (error) {
         if (!isAway(error) || signal.aborted || Date.now() > until) return undefined;
-        await pause(CANCEL_AGAIN_MS, signal);
+        await pause(this.options.retryMs, signal);
         return ask();
       }
     };

@@ -12,8 +12,14 @@ export interface UpstreamOptions {
    * Default false.
    */
   readonly keepSecurity: boolean;
-  /** How long `reply` waits for the upstream's first word before a task begins without it. Default 2 s; keep it below `replyTimeoutMs`. */
+  /**
+   * How long a send waits for the upstream's first word before its task begins without it; keep it below `replyTimeoutMs`. 0: not at all. Then
+   * nothing goes upstream that is not stored first, a plain message of the upstream is the last word of a task, and so is what it refuses.
+   * Default 2 s.
+   */
   readonly firstWordMs: number;
+  /** Time between two looks for an upstream that is away. Default 1 s. */
+  readonly retryMs: number;
   /** How long the upstream may be away before a task that waits for it ends FAILED. Default 15 min. */
   readonly awayMs: number;
   /**
@@ -33,6 +39,7 @@ const DEFAULTS: UpstreamOptions = {
   extensions: [],
   keepSecurity: false,
   firstWordMs: 2000,
+  retryMs: 1000,
   awayMs: 15 * 60_000,
   lost: "fail",
   acceptsMessages: false,

@@ -6,7 +6,7 @@ import { statusTimeOf } from "../core/fold.ts";
 import { pause } from "../core/pause.ts";
 import { isInterrupted, isTerminal, stateOf } from "../core/task.ts";
 import { A2AError, type RunEvent, UnknownOutcomeError } from "../client/index.ts";
-import { isAway, isDenied, isLost, isUncarried } from "./failures.ts";
+import { isAway, isDenied, isLost, isUncarried, retryAfterMs } from "./failures.ts";
 import { findTask, Untold } from "./find-task.ts";
 import { Inbox } from "./inbox.ts";
 import { Mirror } from "./mirror.ts";
@@ -18,8 +18,6 @@ import { fromMemo, toMemo, type UpstreamMemo } from "./upstream-memo.ts";
 
 /** How long a canceled task is read on for what the upstream says last; its own end is not held up by it. */
 const CANCEL_MS = 60_000;
-/** Between two rounds of looking for an upstream that is away. */
-const ROUND_MS = 1000;
 /** How often a lost task is begun again. */
 const MAX_RERUNS = 3;
 
@@ -285,27 +283,33 @@ export class UpstreamTurn {
     }
     if (isAway(error)) return yield* this.#wait(error);
     if (!(error instanceof A2AError)) throw error;
-    if (this.#onTask !== undefined && isLost(error, { asked: this.#stage === "find" || this.#polls })) return yield* this.#lost();
+    const asked = this.#stage === "find" || this.#polls;
+    if (this.#onTask !== undefined && isLost(error, { asked })) {
+      if (asked || this.#stage === "send") return yield* this.#lost();
+      // Some servers stream only what runs in their own process: GetTask knows.
+      this.#polls = true;
+      return false;
+    }
     if (this.#stage === "send") return yield* this.#refused(error);
     if (isDenied(error)) {
       yield failed("the upstream agent does not let its task be read any more; the work may have run");
       return true;
     }
-    if (this.#stage === "find" || this.#polls) return yield* this.#wait(error);
+    if (asked) return yield* this.#wait(error);
     this.#polls = true;
     return false;
   }
 
   /** Comes again in a while, unless the upstream has been away for too long. */
   async *#wait(error: unknown): AsyncGenerator<AgentEvent, boolean> {
-    const { awayMs } = this.#agent.options;
+    const { awayMs, retryMs } = this.#agent.options;
     if (this.#stage === "send" && this.#sent === "maybe" && isUncarried(error)) this.#sent = "no";
     if (Date.now() - this.#heard >= awayMs) {
       const done = this.#sent === "no" ? "" : "; the work may have run";
       yield failed(`the upstream agent has been away for ${Math.round(awayMs / 1000)} s${done}`);
       return true;
     }
-    await pause((error instanceof A2AError && error.retryAfterMs) || ROUND_MS, this.#over.signal);
+    await pause(retryAfterMs(error) ?? retryMs, this.#over.signal);
     return this.#over.signal.aborted;
   }
 

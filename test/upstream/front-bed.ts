@@ -7,7 +7,8 @@ import { type Bed, openBed } from "../bindings/bed.ts";
 import { resolveCard } from "../client/resolve-card.ts";
 import { TcpProxy } from "../redis/tcp-proxy.ts";
 
-const QUIET = { grpcPort: 0, httpPort: 0, opsPort: 0, workingAfterMs: 2 ** 30, drainDelayMs: 0, streamGraceMs: 0, drainMs: 0 };
+/** Nothing happens by the clock. */
+export const QUIET = { grpcPort: 0, httpPort: 0, opsPort: 0, workingAfterMs: 2 ** 30, drainDelayMs: 0, streamGraceMs: 0, drainMs: 0 };
 
 /** A front: its agent, the server that serves it, and a client of that. */
 export class Front implements AsyncDisposable {

@@ -2,20 +2,12 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { toJson } from "@bufbuild/protobuf";
-import { ArtifactSchema, type Message, type Task, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { ArtifactSchema, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { isTask } from "../../src/client/task-view.ts";
 import { BINDINGS } from "../client/client-bed.ts";
 import { fileRedis } from "../redis/file-redis.ts";
 import { FrontBed } from "./front-bed.ts";
-
-function asTask(reply: Task | Message): Task {
-  assert.ok(isTask(reply), "it is a task");
-  return reply;
-}
-
-function texts(task: Task): string[] {
-  return task.artifacts.flatMap(({ parts }) => parts.map(({ content }) => (content.case === "text" ? content.value : "")));
-}
+import { asTask, texts } from "./tasks.ts";
 
 suite("a front", () => {
   for (const binding of BINDINGS) {

@@ -30,7 +30,8 @@ export function statusError({ code, details: message, metadata }: StatusObject, 
   const details = unpackDetails(status?.details ?? []);
   const isExplained = details.some(({ desc }) => desc === ErrorInfoSchema);
   return peerError({
-    message,
+    // grpc-js leaves some characters of a status's text as they are encoded, a comma for one; the details have it plain.
+    message: status?.message || message,
     code: !isServers && RESET.test(message) ? Code.Unavailable : codeOfNumber(code),
     details,
     // Where a path is unknown gRPC says UNIMPLEMENTED: what is not found is a task, or what is kept of one.
