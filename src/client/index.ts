@@ -33,4 +33,12 @@ export { type ContextRecords, MemoryRecords, type RecordStore } from "./acceptan
 export type { Endpoint } from "./interfaces.ts";
 export type { RunEvent, TaskRun } from "./task-run.ts";
 export { type TrustedKeys, verifyCardSignature } from "./verify-card-signature.ts";
+export { FileInbox } from "./webhook-receiver/file-inbox.ts";
+export { type Inbox, MemoryInbox, type StoredNotification } from "./webhook-receiver/inbox.ts";
+export type { NodeRequest, NodeResponse } from "./webhook-receiver/node-handler.ts";
+export type { Notification } from "./webhook-receiver/notification.ts";
+export type { NotificationJwt } from "./webhook-receiver/notification-jwt.ts";
+export type { WebhookReceiverInit, WebhookReceiverOptions } from "./webhook-receiver/receiver-options.ts";
+export { reconcile } from "./webhook-receiver/reconcile.ts";
+export { webhookReceiver, type WebhookReceiver } from "./webhook-receiver/webhook-receiver.ts";
 export * from "../../gen/lf/a2a/v1/a2a_pb.ts";

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { toJsonString } from "@bufbuild/protobuf";
 import { type StreamResponse, StreamResponseSchema, type TaskPushNotificationConfig } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { WEBHOOK_FIELDS } from "../core/task-notification.ts";
 
 /** What a webhook is told besides the event. */
 export interface NotificationFacts {
@@ -31,18 +32,6 @@ export interface WebhookRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
-
-/** Names of the fields that {@link webhookRequest} writes besides those of HTTP. */
-export const WEBHOOK_FIELDS = {
-  /** As Standard Webhooks name them. */
-  id: "webhook-id",
-  /** Seconds since 1970. */
-  timestamp: "webhook-timestamp",
-  token: "x-a2a-notification-token",
-  /** As the Go SDK spells it. */
-  goToken: "a2a-notification-token",
-  signature: "a2a-notification-jwt",
-} as const;
 
 /** The request for one event: a bare StreamResponse, with the credentials that the configuration gives. */
 export async function webhookRequest(

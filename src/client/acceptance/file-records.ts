@@ -1,7 +1,8 @@
 /** Records in a directory: a file each, for people, for backups and for any number of processes. */
 import { createHash } from "node:crypto";
-import { link, mkdir, open, readdir, readFile, unlink } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { unlessMissing, writeNew } from "../write-new.ts";
 import { AcceptanceError } from "./acceptance-error.ts";
 import type { AcceptanceRecord } from "./record.ts";
 import { readRecord, recordText } from "./record-json.ts";
@@ -77,52 +78,8 @@ async function readOne(path: string): Promise<AcceptanceRecord> {
   }
 }
 
-/** Writes a file that is not there yet, whole or not at all; answers whether it was not. */
-async function writeNew(path: string, data: string | Uint8Array): Promise<boolean> {
-  const folder = dirname(path);
-  const made = await mkdir(folder, { recursive: true, mode: 0o700 });
-  const aside = join(folder, `.${crypto.randomUUID()}.tmp`);
-  try {
-    const file = await open(aside, "wx", 0o600);
-    try {
-      await file.writeFile(data);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await link(aside, path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
-    throw error;
-  } finally {
-    await unlink(aside).catch(unlessMissing(undefined));
-  }
-  await syncFolders(folder, made === undefined ? folder : dirname(made));
-  return true;
-}
-
-/** Puts the names in a folder to disk, and those of the folders above it as far as `top`. */
-async function syncFolders(folder: string, top: string): Promise<void> {
-  for (let at = folder; ; at = dirname(at)) {
-    const handle = await open(at, "r");
-    try {
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    if (at === top || at === dirname(at)) return;
-  }
-}
-
 function namesIn(folder: string): Promise<string[]> {
   return readdir(folder).catch(unlessMissing([]));
-}
-
-function unlessMissing<T>(instead: T): (error: NodeJS.ErrnoException) => T {
-  return (error) => {
-    if (error.code === "ENOENT") return instead;
-    throw error;
-  };
 }
 
 /** A context's id as one name that no file system confuses with that of another. */
