@@ -11,8 +11,17 @@ export function recordsOption(): Option {
     .argParser((text) => text || defaultDirectory());
 }
 
+/** The root for a user that the system knows nothing of, as containers have: such a one says where, or keeps no records. */
+function home(): string {
+  try {
+    return homedir();
+  } catch {
+    return "/";
+  }
+}
+
 /** XDG's place for a user's data; a variable that holds no absolute path counts as one that is not set. */
 function defaultDirectory(): string {
   const data = process.env["XDG_DATA_HOME"] ?? "";
-  return join(isAbsolute(data) ? data : join(homedir(), ".local", "share"), "throughline", "records");
+  return join(isAbsolute(data) ? data : join(home(), ".local", "share"), "throughline", "records");
 }
