@@ -13,15 +13,14 @@ import type { Order } from "./load.ts";
 import { type BenchOptions, readOptions } from "./options.ts";
 import { type LoadProcess, startLoad } from "./processes.ts";
 import { JS, type Program } from "./programs.ts";
+import type { Pair, PairOrder, PairRow } from "./rows/pair-row.ts";
 import type { Row, Sample } from "./rows/row.ts";
 import { aimBeside, nameOf, type Role, type Side, sidesOf } from "./side.ts";
-import type { StoreOrder } from "./store/load.ts";
-import type { Pair, StoreRow } from "./store/store-row.ts";
 import { table } from "./table.ts";
 
 const RESULTS = fileURLToPath(new URL("results.json", import.meta.url));
 const ROW_TIMEOUT_MS = 120_000;
-const STORE_ROW_TIMEOUT_MS = 300_000;
+const PAIR_ROW_TIMEOUT_MS = 300_000;
 
 type Outcome = Readonly<Record<string, Sample>>;
 
@@ -67,7 +66,8 @@ const busy = loadavg()[0];
 const failures: unknown[] = [];
 const verdicts: Verdict[] = [];
 await measureRows(options);
-for (const row of options.storeRows) verdicts.push(...(await measureStoreRow(row, options)));
+for (const row of options.clientRows) verdicts.push(...(await measurePairRow(row, "client/load.ts", options)));
+for (const row of options.storeRows) verdicts.push(...(await measurePairRow(row, "store/load.ts", options)));
 report();
 
 async function measureRows({ rows, bindings, against }: BenchOptions): Promise<void> {
@@ -108,15 +108,19 @@ async function measureRow(bench: Bench, row: Row, binding: Binding, other: Progr
   });
 }
 
-/** Both sides of such a row are measured in one process, in turns; each round has a Redis of its own. */
-async function measureStoreRow(row: StoreRow, { rounds, quick, profileDir }: BenchOptions): Promise<Verdict[]> {
+/** Both sides of such a row are measured in one process, in turns; each round has a Redis or a server of its own. */
+async function measurePairRow<C>(
+  row: PairRow<C>,
+  file: "client/load.ts" | "store/load.ts",
+  { rounds, quick, profileDir }: BenchOptions,
+): Promise<Verdict[]> {
   const outcomes: Readonly<Record<string, Pair>>[] = [];
   try {
-    await using load = startLoad("store/load.ts", {}, profileDir);
+    await using load = startLoad(file, {}, profileDir);
     for (let round = 0; round < rounds; round++) {
       process.stderr.write(`${row.name} ${round + 1}/${rounds}\n`);
-      const order: StoreOrder = { row: row.name, quick, profileDir };
-      outcomes.push(await load.call("run", order, STORE_ROW_TIMEOUT_MS));
+      const order: PairOrder = { row: row.name, quick, profileDir };
+      outcomes.push(await load.call("run", order, PAIR_ROW_TIMEOUT_MS));
     }
   } catch (error) {
     failures.push(error);

@@ -1,5 +1,6 @@
 /** The command line. */
 import { parseArgs } from "node:util";
+import { CLIENT_ROWS } from "./client/index.ts";
 import { type Binding, BINDINGS } from "./drivers/driver.ts";
 import { ROWS } from "./rows/index.ts";
 import { type Row, type Store, STORES } from "./rows/row.ts";
@@ -10,6 +11,7 @@ import type { StoreRow } from "./store/store-row.ts";
 const USAGE = `npm run bench -- [options]
 
   --rows a,b       side by side, of: ${ROWS.map(({ name }) => name).join(", ")};
+                   of the client alone, beside bare grpc-js: ${CLIENT_ROWS.map(({ name }) => name).join(", ")};
                    of the Redis store alone: ${STORE_ROWS.map(({ name }) => name).join(", ")}
   --store name     where ours keeps its tasks, of: ${STORES.join(", ")} (default memory); the rows of the Redis store run with redis, or by name
   --bindings a,b   of: ${BINDINGS.join(", ")}
@@ -22,6 +24,7 @@ const USAGE = `npm run bench -- [options]
 
 export interface BenchOptions {
   readonly rows: readonly Row[];
+  readonly clientRows: typeof CLIENT_ROWS;
   readonly storeRows: readonly StoreRow[];
   readonly store: Store;
   readonly bindings: readonly Binding[];
@@ -67,11 +70,13 @@ function parse(args: readonly string[]): BenchOptions {
   if (!Number.isInteger(rounds) || rounds < 1 || rounds > 100) throw new Error(`--rounds: ${values.rounds} is no number from 1 to 100`);
   const [store] = pick("--store", values.store, STORES) as [Store];
   const sideBySide = ROWS.map(({ name }) => name);
+  const ofClient = CLIENT_ROWS.map(({ name }) => name);
   const ofStore = STORE_ROWS.map(({ name }) => name);
-  const named = values.rows ?? (store === "redis" ? [...sideBySide, ...ofStore] : sideBySide).join(",");
-  const chosen = pick("--rows", named, [...sideBySide, ...ofStore]);
+  const named = values.rows ?? [...sideBySide, ...(store === "redis" ? ofStore : ofClient)].join(",");
+  const chosen = pick("--rows", named, [...sideBySide, ...ofClient, ...ofStore]);
   return {
     rows: ROWS.filter(({ name }) => chosen.includes(name)),
+    clientRows: CLIENT_ROWS.filter(({ name }) => chosen.includes(name)),
     storeRows: STORE_ROWS.filter(({ name }) => chosen.includes(name)),
     store,
     bindings: pick("--bindings", values.bindings, BINDINGS),

@@ -52,7 +52,7 @@ export interface LoadProcess extends AsyncDisposable {
 
 /** Starts a load process; `handlers` answer what it asks. */
 export function startLoad(
-  file: "load.ts" | "store/load.ts" | "store/appender.ts",
+  file: "load.ts" | "client/load.ts" | "store/load.ts" | "store/appender.ts",
   handlers: Readonly<Record<string, Handler>>,
   profileDir?: string,
 ): LoadProcess {

@@ -12,7 +12,8 @@ import { ShardKeys, shardOf } from "../../src/storage/redis/keys.ts";
 import { SCRIPTS } from "../../src/storage/redis/scripts.ts";
 import { chunk } from "./chunk.ts";
 import { newTask, openStore, Replica, storeOptions } from "./replica.ts";
-import { median, type Pair, type StoreContext, type StoreRow } from "./store-row.ts";
+import type { Pair } from "../rows/pair-row.ts";
+import { median, type StoreContext, type StoreRow } from "./store-row.ts";
 
 const TASKS = 64;
 const TEXT = "x".repeat(100);

@@ -6,7 +6,8 @@ import { chunk } from "./chunk.ts";
 import { TaskState, StreamResponseSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import type { Pair, StoreRow } from "./store-row.ts";
+import type { Pair } from "../rows/pair-row.ts";
+import type { StoreRow } from "./store-row.ts";
 
 /** `stream-node-max-bytes`: the default, and the value that docs/redis.md recommends where tasks are short. */
 const NODE_BYTES = [4096, 1024] as const;

@@ -1,28 +1,8 @@
 /** What a row about the Redis store is: it measures ours and its baseline itself, in turns, on a Redis that nobody else uses. */
 import type { RedisServer } from "../../test/redis/redis-server.ts";
-import type { Aim } from "../rows/row.ts";
+import type { PairRow } from "../rows/pair-row.ts";
 
-export interface StoreRow {
-  readonly name: string;
-  readonly metrics: readonly StoreMetric[];
-  /** Measures once and answers a pair per metric key. */
-  run(context: StoreContext): Promise<Readonly<Record<string, Pair>>>;
-}
-
-interface StoreMetric {
-  readonly key: string;
-  /** What is measured, and after `÷` what its baseline is. */
-  readonly title: string;
-  readonly unit: string;
-  /** What ours is to reach; undefined where the figure only explains another. */
-  readonly aim?: Aim | undefined;
-}
-
-/** One figure of ours and of its baseline; some have none. */
-export interface Pair {
-  readonly ours: number;
-  readonly baseline?: number;
-}
+export type StoreRow = PairRow<StoreContext>;
 
 export interface StoreContext {
   /** Started for this round. */

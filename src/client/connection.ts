@@ -36,6 +36,13 @@ export interface CallInit {
   readonly extensions?: readonly string[];
 }
 
+/** A stream that has begun. */
+interface Opened {
+  readonly first: IteratorResult<StreamResponse, unknown>;
+  readonly frames: AsyncIterator<StreamResponse, unknown>;
+  readonly held: Disposable;
+}
+
 /** What the user of a run gives along with each of its calls. */
 export type CallExtras = Pick<CallInit, "headers" | "extensions">;
 
@@ -80,31 +87,44 @@ export class Connection {
     }
   }
 
-  /** Opens a stream; nothing of it is repeated here. Throws as {@link call}. */
-  async *stream(
+  /** Opens a stream when it is read; nothing of it is repeated here. Throws as {@link call}. No generator, as it stands before every frame. */
+  stream(
     init: Omit<CallInit, "repeatable" | "timeoutMs">,
     open: (step: Step) => AsyncIterable<StreamResponse>,
-  ): AsyncGenerator<StreamResponse, undefined> {
+  ): AsyncIterableIterator<StreamResponse, undefined> {
     const call: CallInit = { ...init, repeatable: false, timeoutMs: "none" };
-    // The first frame tells whether credentials were taken.
-    const { first, frames, held } = await this.#authenticated(call, async (step, line) => {
-      const opened = open(step)[Symbol.asyncIterator]();
-      return { first: await opened.next(), frames: opened, held: line.use() };
-    }).catch((thrown: unknown) => {
-      init.signal.throwIfAborted();
-      throw A2AError.from(thrown);
-    });
-    try {
-      for (let next = first; next.done !== true; next = await frames.next()) yield next.value;
-    } catch (thrown) {
-      init.signal.throwIfAborted();
-      const error = A2AError.from(thrown);
-      if (error.code === Code.Unavailable) this.#doubtful = true;
-      throw error;
-    } finally {
-      held[Symbol.dispose]();
-      await frames.return?.();
-    }
+    let opened: Opened | undefined;
+    const begin = async (): Promise<IteratorResult<StreamResponse, unknown>> => {
+      // The first frame tells whether credentials were taken.
+      opened = await this.#authenticated(call, async (one, line) => {
+        const frames = open(one)[Symbol.asyncIterator]();
+        return { first: await frames.next(), frames, held: line.use() };
+      });
+      return opened.first;
+    };
+    const leave = async (): Promise<IteratorResult<StreamResponse, undefined>> => {
+      opened?.held[Symbol.dispose]();
+      await opened?.frames.return?.();
+      return { done: true, value: undefined };
+    };
+    return {
+      next: async () => {
+        try {
+          const next = await (opened?.frames.next() ?? begin());
+          return next.done === true ? await leave() : next;
+        } catch (thrown) {
+          await leave();
+          init.signal.throwIfAborted();
+          const error = A2AError.from(thrown);
+          if (error.code === Code.Unavailable) this.#doubtful = true;
+          throw error;
+        }
+      },
+      return: leave,
+      [Symbol.asyncIterator]() {
+        return this;
+      },
+    };
   }
 
   async close(): Promise<void> {

@@ -87,7 +87,7 @@ function isOver({ view, until }: Following): boolean {
 }
 
 /** One stream of the task, from where its reader stands. */
-function subscribe({ connection, taskId, view, signal, extras }: Following): AsyncGenerator<StreamResponse, undefined> {
+function subscribe({ connection, taskId, view, signal, extras }: Following): AsyncIterable<StreamResponse> {
   const { lastEventId } = view;
   // Headers hold bytes: text goes as that of its UTF-8.
   const resume = lastEventId === undefined ? {} : { "last-event-id": Buffer.from(lastEventId).toString("latin1") };

@@ -2,6 +2,7 @@
 import { type Client, createClient } from "@connectrpc/connect";
 import { A2AService } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { Endpoint } from "./interfaces.ts";
+import { streamsOver } from "./streams.ts";
 import type { ClosableTransport } from "./open-transport.ts";
 
 /** Where calls go. One that gives way to another interface is retired: what goes over it ends by itself. */
@@ -14,7 +15,7 @@ export class Line {
 
   constructor(endpoint: Endpoint, transport: ClosableTransport) {
     this.endpoint = endpoint;
-    this.calls = createClient(A2AService, transport);
+    this.calls = { ...createClient(A2AService, transport), ...streamsOver(transport) };
     this.#transport = transport;
   }
 

@@ -81,14 +81,21 @@ export class TaskRun implements PromiseLike<Task | Message>, AsyncIterable<RunEv
   }
 
   /** The events, once. Leaving early ends nothing: the task goes on, and the run can be awaited. */
-  async *[Symbol.asyncIterator](): AsyncGenerator<RunEvent, void> {
+  [Symbol.asyncIterator](): AsyncIterator<RunEvent, undefined> {
     if (this.#iterated) throw new TypeError("a run is iterated once");
     this.#iterated = true;
-    for (;;) {
-      const step = await this.#next();
-      if (step === undefined) return;
-      yield { event: step.payload, task: this.task, incomplete: this.incomplete };
-    }
+    let left = false;
+    return {
+      next: async () => {
+        const step = left ? undefined : await this.#next();
+        if (step === undefined) return { done: true, value: undefined };
+        return { done: false, value: { event: step.payload, task: this.task, incomplete: this.incomplete } };
+      },
+      return: () => {
+        left = true;
+        return Promise.resolve({ done: true, value: undefined });
+      },
+    };
   }
 
   /**

@@ -66,19 +66,33 @@ async function* once(request: Message): AsyncGenerator<Message> {
   yield request;
 }
 
-/** Connect's frames end by the signal of the call. */
+/** Connect's frames end by the signal of the call. No generator: one more of them costs a microsecond for each frame. */
 function framesOf(messages: AsyncIterable<Message>): Frames {
+  const source = messages[Symbol.asyncIterator]();
   const ended = Promise.withResolvers<void>();
-  async function* read(): AsyncGenerator<Message, undefined> {
-    try {
-      yield* messages;
-    } catch (error) {
-      throw networkError(error);
-    } finally {
+  return {
+    ended: ended.promise,
+    abort: () => undefined,
+    async next() {
+      try {
+        const step = await source.next();
+        if (step.done !== true) return step;
+      } catch (error) {
+        ended.resolve();
+        throw networkError(error);
+      }
       ended.resolve();
-    }
-  }
-  return Object.assign(read(), { ended: ended.promise, abort: () => undefined });
+      return { done: true, value: undefined };
+    },
+    async return() {
+      ended.resolve();
+      await source.return?.();
+      return { done: true, value: undefined };
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
 }
 
 function overHttp2(options: ResolvedOptions<ConnectTransportOptions>, url: URL): Wire {
