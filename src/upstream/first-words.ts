@@ -1,11 +1,11 @@
 /** The upstream's first word on a message: an answer of its own, a task, or a refusal; asked for before a task of ours exists. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { Message, MessageSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import type { MessageSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { BeginTask, ReplyRequest } from "../core/agent.ts";
 import { TaskError } from "../core/errors.ts";
 import { pause } from "../core/pause.ts";
 import { isAway } from "./failures.ts";
-import { messageDigest, ownMessage, type Whose } from "./own-message.ts";
+import { ownMessage, type Whose } from "./own-message.ts";
 import type { Read, Reading } from "./reading.ts";
 import { refusalOf } from "./refusal.ts";
 import { toMemo, type UpstreamMemo } from "./upstream-memo.ts";
@@ -58,18 +58,9 @@ export class FirstWords {
     }
   }
 
-  /** The run that was begun for a message, if this replica began it. It is the turn's from now on. */
-  adopt(whose: Whose, message: Message): Reading | undefined {
-    return this.#take(keyOf(whose, messageDigest(message)))?.reading;
-  }
-
-  /** The upstream's task of a message that nobody is to read any more; empty where none was begun from here, or it ends without a word. */
-  async taskOf(whose: Whose, { message }: UpstreamMemo): Promise<string> {
-    const opened = this.#take(keyOf(whose, message));
-    if (opened === undefined) return "";
-    const word = await firstOf(opened.reading, ADOPTION_MS);
-    void opened.reading.close();
-    return word?.is === "event" ? taskIdOf(word) : "";
+  /** The run that was begun for the message of this digest, if this replica began it. It is the caller's from now on. */
+  adopt(whose: Whose, digest: string): Reading | undefined {
+    return this.#take(keyOf(whose, digest))?.reading;
   }
 
   /** Stops reading what nobody has adopted. */
@@ -120,7 +111,10 @@ function judge(word: Read | undefined, { headers }: ReplyRequest, asked: Upstrea
   return { memo: toMemo({ ...asked, taskId: taskIdOf(word), contextId: event.value?.contextId || asked.contextId }) };
 }
 
-function taskIdOf({ event: { event } }: Read & { readonly is: "event" }): string {
+/** The upstream's task that a word is about; empty where it is about none. */
+export function taskIdOf(word: Read | undefined): string {
+  if (word?.is !== "event") return "";
+  const { event } = word.event;
   if (event.case === "task") return event.value.id;
   return event.case === "statusUpdate" || event.case === "artifactUpdate" ? event.value.taskId : "";
 }
@@ -131,7 +125,7 @@ function keyOf({ owner, tenant }: Whose, digest: string): string {
 }
 
 /** The first word; undefined where it takes too long. */
-async function firstOf(reading: Reading, ms: number): Promise<Read | undefined> {
+export async function firstOf(reading: Reading, ms: number): Promise<Read | undefined> {
   const heard = new AbortController();
   const late = pause(ms, heard.signal).then(() => undefined);
   try {

@@ -7,12 +7,12 @@ import { A2AError, type A2AClient, type CardInput } from "../client/index.ts";
 import { knowsRepeats } from "../client/send.ts";
 import { isAway } from "./failures.ts";
 import { lookUp } from "./find-task.ts";
-import { type DirectAnswer, FirstWords } from "./first-words.ts";
+import { type DirectAnswer, FirstWords, firstOf, taskIdOf } from "./first-words.ts";
 import { messageDigest, type Speaker, upstreamMessage } from "./own-message.ts";
 import { pollTask } from "./poll-task.ts";
 import { Reading } from "./reading.ts";
 import { connectUpstream, missingExtensions, republished } from "./upstream-card.ts";
-import { fromMemo } from "./upstream-memo.ts";
+import { fromMemo, type UpstreamMemo } from "./upstream-memo.ts";
 import { resolveUpstreamOptions, type UpstreamOptions, type UpstreamOptionsInput } from "./upstream-options.ts";
 import { UpstreamTurn } from "./upstream-turn.ts";
 
@@ -30,7 +30,7 @@ const NO_CARD: ReadonlySet<string> = new Set([
   "PERMISSION_DENIED",
 ]);
 
-/** How long an upstream that is away is told of a cancel again. */
+/** How long an upstream that is away, or has not answered yet, is told of a cancel. */
 const CANCEL_MS = 60_000;
 
 /**
@@ -101,17 +101,10 @@ export class UpstreamAgent implements Agent, AsyncDisposable {
   async canceled({ memo, begun, headers, ...whose }: CanceledTask): Promise<void> {
     const upstream = fromMemo(memo);
     if (upstream === undefined) return;
-    const heard = await this.firstWords.taskOf(whose, upstream);
+    const reading = this.firstWords.adopt(whose, upstream.message);
     // An upstream that knows repeats has one task for all of them, and it is the one that came to be.
-    if (!begun && knowsRepeats(await this.client.card())) return;
-    const call = { headers, extensions: [] };
-    let taskId = upstream.taskId || heard;
-    if (taskId === "") {
-      const { messageId, contextId } = upstream;
-      const found = await lookUp({ client: this.client, messageId, contextId, extras: this.extrasOf(call) });
-      taskId = found?.id ?? "";
-    }
-    if (taskId !== "") this.cancel(taskId, call);
+    if (!begun && knowsRepeats(await this.client.card())) return void reading?.close();
+    this.cancel(upstream, { headers, extensions: [] }, reading);
   }
 
   /** The upstream's, as it shows it to the caller where credentials are handed on, else to the front. */
@@ -141,20 +134,31 @@ export class UpstreamAgent implements Agent, AsyncDisposable {
     return new Reading(this.client.follow(taskId, { ...extras, until: "terminal" }));
   }
 
-  /** Asks the upstream to stop. One that is away is asked again for a minute; nobody waits for it. */
-  cancel(taskId: string, call: Credentials): void {
+  /**
+   * Asks the upstream to stop, and reads no more. Where its task is not known yet, the first word of the run is waited for, or its task is
+   * looked for. An upstream that is away is asked again for a minute; nobody waits for it.
+   */
+  cancel(upstream: UpstreamMemo, call: Credentials, reading?: Reading): void {
     const { signal } = this.#life;
+    const extras = { ...this.extrasOf(call), signal };
     const until = Date.now() + CANCEL_MS;
     const ask = async (): Promise<void> => {
-      try {
-        await this.client.cancelTask(taskId, { ...this.extrasOf(call), signal });
-      } catch (error) {
-        if (!isAway(error) || signal.aborted || Date.now() > until) return undefined;
-        await pause(this.options.retryMs, signal);
-        return ask();
+      const word = upstream.taskId === "" && reading !== undefined ? await firstOf(reading, CANCEL_MS) : undefined;
+      await reading?.close();
+      let taskId = upstream.taskId || taskIdOf(word);
+      while (!signal.aborted && Date.now() < until) {
+        try {
+          taskId ||= (await lookUp({ client: this.client, ...upstream, extras }))?.id ?? "";
+          if (taskId !== "") await this.client.cancelTask(taskId, extras);
+          return;
+        } catch (error) {
+          if (!isAway(error)) return;
+          await pause(this.options.retryMs, signal);
+        }
       }
     };
-    void ask();
+    // One that cannot be canceled goes on.
+    ask().catch(() => undefined);
   }
 
   /** What of a call is handed on. */

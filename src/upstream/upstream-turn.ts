@@ -16,8 +16,6 @@ import { refusalOf } from "./refusal.ts";
 import type { UpstreamAgent } from "./upstream-agent.ts";
 import { fromMemo, toMemo, type UpstreamMemo } from "./upstream-memo.ts";
 
-/** How long a canceled task is read on for what the upstream says last; its own end is not held up by it. */
-const CANCEL_MS = 60_000;
 /** How often a lost task is begun again. */
 const MAX_RERUNS = 3;
 
@@ -64,19 +62,28 @@ export class UpstreamTurn {
     else this.#sent = turn.resumed ? "maybe" : "no";
   }
 
-  /** The upstream's events, as ours. */
-  async *events(): AsyncGenerator<AgentEvent> {
+  /** The upstream's events, as ours. Who leaves them early does not have to wait for the next one. */
+  events(): AsyncIterableIterator<AgentEvent, void> {
     const { signal } = this.#turn;
     const stop = (): void => this.#stop();
     if (signal.aborted) stop();
     signal.addEventListener("abort", stop, { once: true });
-    try {
-      yield* this.#work();
-    } finally {
+    const events = this.#work();
+    const leave = async (): Promise<IteratorResult<AgentEvent, void>> => {
       signal.removeEventListener("abort", stop);
-      this.#over.abort();
-      await this.#reading?.close();
-    }
+      this.#end();
+      return events.return(undefined);
+    };
+    return {
+      next: async () => {
+        const step = await events.next();
+        return step.done === true ? leave() : step;
+      },
+      return: leave,
+      [Symbol.asyncIterator]() {
+        return this;
+      },
+    };
   }
 
   async *#work(): AsyncGenerator<AgentEvent> {
@@ -95,7 +102,7 @@ export class UpstreamTurn {
 
   /** Where the next events come from; undefined where the message is not to be sent any more. */
   async *#begin(): AsyncGenerator<AgentEvent, Reading | undefined> {
-    const adopted = this.#sent === "no" ? undefined : this.#agent.firstWords.adopt(this.#turn, this.#message);
+    const adopted = this.#sent === "no" ? undefined : this.#agent.firstWords.adopt(this.#turn, messageDigest(this.#message));
     if (adopted !== undefined) {
       this.#stage = this.#sent === "yes" ? "follow" : "send";
       return adopted;
@@ -235,36 +242,40 @@ export class UpstreamTurn {
   async *#learn(taskId: string, contextId: string): AsyncGenerator<AgentEvent> {
     if (this.#sent === "yes" && this.#upstream?.taskId === taskId) return;
     [this.#sent, this.#stage] = ["yes", "follow"];
+    const next = this.#memo(taskId, contextId);
+    const known = this.#upstream?.taskId === taskId && this.#upstream.message === next.message;
+    this.#upstream = next;
+    if (this.#canceled) this.#agent.cancel(next, this.#turn);
+    if (!known) yield memo(toMemo(next));
+  }
+
+  /** What there is to know of the message and its task. */
+  #memo(taskId: string, contextId: string): UpstreamMemo {
     const { messageId } = this.#message;
-    const next: UpstreamMemo = {
+    return {
       taskId,
-      contextId: contextId || (this.#upstream?.contextId ?? ""),
+      contextId: contextId || this.#upstream?.contextId || upstreamId(this.#turn.contextId, this.#turn),
       messageId: upstreamId(messageId, this.#turn),
       message: messageDigest(this.#message),
     };
-    const known = this.#upstream?.taskId === taskId && this.#upstream.message === next.message;
-    this.#upstream = next;
-    if (this.#canceled) this.#agent.cancel(taskId, this.#turn);
-    if (!known) yield memo(toMemo(next));
   }
 
   #stop(): void {
     const reason: unknown = this.#turn.signal.reason;
     const cause = reason instanceof TurnAborted ? reason.abortCause : "draining";
-    const taskId = this.#onTask?.taskId;
-    if (cause === "canceled" || cause === "failed") {
-      this.#canceled = true;
-      // What the upstream answers is in its stream too; one that cannot be canceled goes on, and ours ends after its grace.
-      if (taskId !== undefined) this.#agent.cancel(taskId, this.#turn);
-    }
-    // Another owner reads on; of a canceled task the upstream may still say how it ended.
-    if (cause === "canceled") void pause(CANCEL_MS, this.#over.signal).then(() => this.#end());
-    else this.#end();
+    this.#canceled = cause === "canceled" || cause === "failed";
+    // What the upstream answers is in its stream too: of a canceled task it may still say how it ended.
+    if (this.#canceled && this.#onTask !== undefined) this.#agent.cancel(this.#onTask, this.#turn);
+    // Another owner reads on.
+    if (cause !== "canceled") this.#end();
   }
 
   #end(): void {
+    if (this.#over.signal.aborted) return;
     this.#over.abort();
-    void this.#reading?.close();
+    // The upstream may work on what nobody wants any more.
+    if (this.#canceled && this.#sent === "maybe") this.#agent.cancel(this.#memo("", ""), this.#turn, this.#reading);
+    else void this.#reading?.close();
   }
 
   #extras(): ReturnType<UpstreamAgent["extrasOf"]> & { readonly signal: AbortSignal } {

@@ -8,7 +8,7 @@ import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import {
   A2AService,
-  AgentCapabilitiesSchema,
+  type AgentCapabilitiesSchema,
   type AgentCard,
   AgentCardSchema,
   type Message,
@@ -196,58 +196,58 @@ export class ForeignAgent implements AsyncDisposable {
   }
 
   #service(): Partial<ServiceImpl<typeof A2AService>> {
-    const agent = this;
     const { subscribes = true, lists = true, streaming = true } = this.#options;
     return {
-      async sendMessage({ message }, context) {
-        const taken = await agent.#take(message, context);
-        return { payload: taken instanceof ForeignTask ? { case: "task", value: agent.#shown(taken) } : { case: "message", value: taken } };
+      sendMessage: async ({ message }, context) => {
+        const taken = await this.#take(message, context);
+        return { payload: taken instanceof ForeignTask ? { case: "task", value: this.#shown(taken) } : { case: "message", value: taken } };
       },
-      ...(streaming && {
-        async *sendStreamingMessage({ message }, context) {
-          const taken = await agent.#take(message, context);
-          if (!(taken instanceof ForeignTask)) {
-            yield { payload: { case: "message", value: taken } };
-            return;
-          }
-          const events = taken.events(context.signal, isAtRest);
-          // Its reader is there before the first event.
-          const next = events.next();
-          yield { payload: { case: "task", value: agent.#shown(taken) } };
-          yield* resumed(next, events);
-        },
-      }),
-      async getTask({ id }, context) {
-        await agent.onCall("GetTask", context);
-        return agent.#shown(agent.#find(id));
+      ...(streaming && { sendStreamingMessage: ({ message }, context) => this.#stream(message, context) }),
+      getTask: async ({ id }, context) => {
+        await this.onCall("GetTask", context);
+        return this.#shown(this.#find(id));
       },
-      ...(subscribes && {
-        async *subscribeToTask({ id }, context) {
-          await agent.onCall("SubscribeToTask", context);
-          const task = agent.#find(id);
-          if (isTerminal(task.state)) throw failure("UNSUPPORTED_OPERATION", Code.FailedPrecondition);
-          const events = task.events(context.signal, isTerminal);
-          const next = events.next();
-          yield { payload: { case: "task", value: agent.#shown(task) } };
-          yield* resumed(next, events);
-        },
-      }),
+      ...(subscribes && { subscribeToTask: ({ id }, context) => this.#subscribe(id, context) }),
       ...(lists && {
-        async listTasks({ contextId }, context) {
-          await agent.onCall("ListTasks", context);
-          const tasks = [...agent.tasks.values()].filter(({ task }) => task.contextId === contextId).map((one) => agent.#shown(one));
+        listTasks: async ({ contextId }, context) => {
+          await this.onCall("ListTasks", context);
+          const tasks = [...this.tasks.values()].filter(({ task }) => task.contextId === contextId).map((one) => this.#shown(one));
           return { tasks, totalSize: tasks.length, pageSize: 100, nextPageToken: "" };
         },
       }),
-      async cancelTask({ id }, context) {
-        await agent.onCall("CancelTask", context);
-        const task = agent.#find(id);
-        agent.cancels.push(id);
+      cancelTask: async ({ id }, context) => {
+        await this.onCall("CancelTask", context);
+        const task = this.#find(id);
+        this.cancels.push(id);
         task.status(TaskState.CANCELED);
-        agent.#changed();
-        return agent.#shown(task);
+        this.#changed();
+        return this.#shown(task);
       },
     };
+  }
+
+  async *#stream(message: Message | undefined, context: HandlerContext): AsyncGenerator<StreamResponse> {
+    const taken = await this.#take(message, context);
+    if (taken instanceof ForeignTask) yield* this.#read(taken, context.signal, isAtRest);
+    else yield create(StreamResponseSchema, { payload: { case: "message", value: taken } });
+  }
+
+  async *#subscribe(id: string, context: HandlerContext): AsyncGenerator<StreamResponse> {
+    await this.onCall("SubscribeToTask", context);
+    const task = this.#find(id);
+    if (isTerminal(task.state)) throw failure("UNSUPPORTED_OPERATION", Code.FailedPrecondition);
+    yield* this.#read(task, context.signal, isTerminal);
+  }
+
+  async *#read(task: ForeignTask, signal: AbortSignal, ends: (state: TaskState) => boolean): AsyncGenerator<StreamResponse> {
+    const events = task.events(signal, ends);
+    // Its reader is there before the task is shown: nothing comes in between.
+    let next = events.next();
+    yield create(StreamResponseSchema, { payload: { case: "task", value: this.#shown(task) } });
+    for (let step = await next; step.done !== true; step = await next) {
+      next = events.next();
+      yield step.value;
+    }
   }
 
   /** The task of a message, or what it is answered with. */
@@ -293,14 +293,4 @@ export function failure(reason: string, code: Code, message = reason.toLowerCase
 /** What an agent says. */
 export function says(text: string): Message {
   return create(MessageSchema, { messageId: crypto.randomUUID(), role: Role.AGENT, parts: [{ content: { case: "text", value: text } }] });
-}
-
-async function* resumed(
-  first: Promise<IteratorResult<StreamResponse>>,
-  rest: AsyncGenerator<StreamResponse>,
-): AsyncGenerator<StreamResponse> {
-  const { done, value } = await first;
-  if (done === true) return;
-  yield value;
-  yield* rest;
 }

@@ -1,5 +1,5 @@
 /** A foreign agent behind fronts. */
-import { A2AClient } from "../../src/client/index.ts";
+import { A2AClient, type ClientOptionsInput } from "../../src/client/index.ts";
 import { serve, type ServeInit } from "../../src/server/serve.ts";
 import { upstreamAgent } from "../../src/upstream/upstream-agent.ts";
 import type { UpstreamOptionsInput } from "../../src/upstream/upstream-options.ts";
@@ -27,11 +27,11 @@ export class ForeignBed implements AsyncDisposable {
   }
 
   /** A front that calls the agent through the proxy, and looks for it again at once. Disposed with the bed. */
-  async front(init: Partial<ServeInit> = {}, options: UpstreamOptionsInput = {}): Promise<Front> {
+  async front(init: Partial<ServeInit> = {}, options: UpstreamOptionsInput = {}, call: ClientOptionsInput = {}): Promise<Front> {
     const client = { reconnect: { baseMs: 5, maxMs: 20, attempts: 3 }, attempts: 2, pollIntervalMs: 10, ...options.client };
     const agent = await upstreamAgent(this.agent.card(this.proxy.port), { retryMs: 10, ...options, client });
     const server = await serve({ ...QUIET, ...init, agent });
-    const caller = await A2AClient.connect(`http://127.0.0.1:${server.ports.http}`, { reconnect: { baseMs: 5, maxMs: 50 } });
+    const caller = await A2AClient.connect(`http://127.0.0.1:${server.ports.http}`, { reconnect: { baseMs: 5, maxMs: 50 }, ...call });
     return this.#stack.use(new Front(agent, server, caller));
   }
 
