@@ -77,6 +77,8 @@ export class FrameWriter<C extends string | Buffer> {
 
   /** Writes a large frame in slices: a reader that takes them slowly makes progress with each. */
   async #pushLarge(frame: C): Promise<Wait> {
+    // Its reader comes back, when there may be room.
+    if (this.#options.egress.isCrowded(frame.length)) return "stalled";
     using _place = await this.#options.egress.acquire(frame.length, this.#signal);
     this.flush();
     this.cutsFrame = true;

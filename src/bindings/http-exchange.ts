@@ -5,7 +5,17 @@ import type { ConnectError } from "@connectrpc/connect";
 import { connectError, type WireError } from "../rpc/errors.ts";
 import { type CallContext, GONE } from "./call-context.ts";
 import { FrameWriter, type Sink, type WriterOptions } from "./frame-writer.ts";
-import { cut, type HttpRequest, type HttpResponse, isGone, RST_CANCEL, RST_NO_ERROR, streamOf, streamOfRequest } from "./http-message.ts";
+import {
+  cut,
+  type HttpRequest,
+  type HttpResponse,
+  isGone,
+  RST_CANCEL,
+  RST_NO_ERROR,
+  socketOf,
+  streamOf,
+  streamOfRequest,
+} from "./http-message.ts";
 import { LARGE_FRAME } from "./progress.ts";
 
 /** How long a request may take to come in whole. */
@@ -88,12 +98,15 @@ export function isJson(mediaType: string): boolean {
 /** How long a caller may go on sending after its reply was sent. */
 const LINGER_MS = 2000;
 
-/** Sends a whole JSON reply with what the call has put into its headers. */
+/** Sends a whole JSON reply, as {@link sendBody} does. */
 export function sendJson(exchange: Exchange, status: number, contentType: string, json: string, context?: CallContext): void {
   sendBody(exchange, status, { "content-type": contentType, "content-length": Buffer.byteLength(json) }, json, context);
 }
 
-/** Sends a whole reply, whose headers say how long it is, with what the call has put into its headers. */
+/**
+ * Sends a whole reply, whose headers say how long it is, with what the call has put into its headers. Throws RESOURCE_EXHAUSTED where too much is
+ * left unread already; an error always goes out.
+ */
 export function sendBody(
   { response, request, slow }: Exchange,
   status: number,
@@ -102,6 +115,7 @@ export function sendBody(
   context?: CallContext,
 ): void {
   if (response.headersSent || isGone(response)) return;
+  if (status < 400) count(response, request, slow, body.length);
   for (const [name, value] of context?.responseHeaders() ?? []) response.setHeader(name, value);
   const stream = streamOf(response);
   const unread = !request.complete && hasBody(request);
@@ -112,6 +126,16 @@ export function sendBody(
   if (unread && stream !== undefined) discard(request, stream);
   if (body.length > LARGE_FRAME) void sendSlices(response, body, slow);
   else response.end(body);
+}
+
+/** Counts a reply until it has left. */
+function count(response: HttpResponse, request: HttpRequest, { egress }: WriterOptions, bytes: number): void {
+  if (bytes > LARGE_FRAME) {
+    if (egress.isCrowded(bytes)) throw connectError("RESOURCE_EXHAUSTED", "too many large replies are under way", { retryAfterMs: 1000 });
+    return;
+  }
+  const left = egress.replies.begin(bytes, socketOf(request) ?? response, () => cut(response));
+  response.once("close", left);
 }
 
 /** Whether a request brings a body, by its head alone (RFC 9112, 6.3): one without is not complete either before its head was handled. */

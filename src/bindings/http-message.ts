@@ -24,6 +24,9 @@ export const RST_NO_ERROR = 0;
 /** NGHTTP2_CANCEL. Not REFUSED_STREAM: clients send such a call again by themselves. */
 export const RST_CANCEL = 8;
 
+/** NGHTTP2_ENHANCE_YOUR_CALM: clients of gRPC take it for RESOURCE_EXHAUSTED. */
+export const RST_CALM = 11;
+
 /** The HTTP/2 stream of a reply; undefined over HTTP/1.1. */
 export function streamOf(response: HttpResponse): ServerHttp2Stream | undefined {
   return "stream" in response ? (response as Http2ServerResponse).stream : undefined;

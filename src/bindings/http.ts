@@ -19,10 +19,11 @@ export function listener(handlers: readonly HttpHandler[], slow: WriterOptions, 
     try {
       for (const handler of handlers) if (await handler(exchange)) return;
       sendStatus(exchange, wireError(connectError("PATH_NOT_FOUND", "there is nothing at this path")));
-    } catch (error) {
-      onBroken(error);
+    } catch (thrown) {
+      const error = wireError(thrown);
+      if (error.reason === "INTERNAL" || response.headersSent) onBroken(thrown);
       if (response.headersSent) cut(response);
-      else sendStatus(exchange, wireError(error));
+      else sendStatus(exchange, error);
     }
   };
   return (request, response) => void handle(request, response);

@@ -1,4 +1,5 @@
 /** Slow readers: how long to wait for one, and how much may be on its way to all of them. */
+import { UnreadReplies } from "./unread-replies.ts";
 
 /** What a wait for a reader ends with. */
 export type Wait = "drained" | "stalled";
@@ -17,17 +18,29 @@ export async function waitForReader(drained: Promise<void>, progress: () => numb
   }
 }
 
-/** Frames larger than this are counted by {@link Egress}; smaller ones are bounded by what each stream may queue. */
+/** Frames and replies larger than this wait for room in {@link Egress}; smaller frames are bounded by what each stream may queue. */
 export const LARGE_FRAME = 256 * 1024;
+
+/** How long replies may stay unread where nobody says. */
+const STALLED_MS = 60_000;
 
 /** Bytes of large frames that are on their way, over all streams of a server: snapshots, most of all. First come, first served. */
 export class Egress {
+  /** Smaller replies: as many bytes again. */
+  readonly replies: UnreadReplies;
   readonly #limit: number;
   readonly #waiting: { readonly bytes: number; readonly admit: () => void }[] = [];
   #used = 0;
+  #wanted = 0;
 
-  constructor(limit: number) {
+  constructor(limit: number, stalledStreamMs: number = STALLED_MS) {
     this.#limit = limit;
+    this.replies = new UnreadReplies({ bytes: limit, stalledStreamMs });
+  }
+
+  /** Whether so many wait that one more had better not: what waits is held in memory too. */
+  isCrowded(bytes: number): boolean {
+    return this.#wanted > 0 && this.#wanted + bytes > this.#limit;
   }
 
   /** Resolves when there is room; one that is larger than the whole budget goes alone. Dispose the place when the frame has left. */
@@ -39,11 +52,13 @@ export class Egress {
         const at = this.#waiting.indexOf(place);
         if (at < 0) return;
         this.#waiting.splice(at, 1);
+        this.#wanted -= bytes;
         // Whoever leaves takes no room: disposing below gives back what was never taken.
         this.#used += bytes;
         resolve();
       };
       this.#waiting.push(place);
+      this.#wanted += bytes;
       signal.addEventListener("abort", leave, { once: true });
       if (signal.aborted) leave();
       await promise;
@@ -69,6 +84,7 @@ export class Egress {
   #admit(): void {
     for (let next = this.#waiting[0]; next !== undefined && this.#fits(next.bytes); next = this.#waiting[0]) {
       this.#waiting.shift();
+      this.#wanted -= next.bytes;
       this.#used += next.bytes;
       next.admit();
     }

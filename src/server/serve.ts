@@ -167,7 +167,7 @@ export class RunningServer implements AsyncDisposable {
     const slow = {
       ...options,
       maxQueuedBytes: MAX_QUEUED_BYTES,
-      egress: new Egress(options.egressBytes),
+      egress: new Egress(options.egressBytes, options.stalledStreamMs),
     };
     const eventStreams = new EventStreams(slow);
     const rpc = { ...options, eventStreams, paths: ["/", ...JSON_RPC_BASES] };

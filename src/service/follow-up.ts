@@ -8,7 +8,7 @@ import { isInterrupted, isTerminal } from "../core/task.ts";
 import { share, wireBytes } from "../rpc/wire-cache.ts";
 import { readyStatus } from "./ready-event.ts";
 import type { RunningTurns } from "./running-turns.ts";
-import { checkEntryBytes, commandEntry, pushOf, type Send, type SendInit, tooLarge } from "./send.ts";
+import { checkMessageBytes, commandEntry, pushOf, type Send, type SendInit, tooLarge } from "./send.ts";
 import { checkMediaTypes } from "./validate.ts";
 
 /** Appends follow-ups. */
@@ -36,7 +36,7 @@ export class FollowUps {
       const message: Message = { ...received, contextId: task.contextId };
       entry ??= commandEntry("followUp", send, message);
       if (entry.bytes.length + wireBytes(TaskSchema, share(task)).length > options.maxTaskBytes) throw tooLarge(options);
-      checkEntryBytes(entry, options);
+      checkMessageBytes(message, entry, options);
       if (isInterrupted(current.meta.state)) await this.#turns.begin(send.caller);
       const working = isInterrupted(current.meta.state) ? readyStatus(task, TaskState.WORKING, message) : undefined;
       const place = worker.reserve();

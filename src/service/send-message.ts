@@ -19,7 +19,7 @@ import { shareTaskFrame } from "./frames.ts";
 import { requirePush } from "./push-configs.ts";
 import { repeatDigest, repeatKey } from "./repeats.ts";
 import { RunningTurns } from "./running-turns.ts";
-import { checkEntryBytes, commandEntry, pushOf, type Send, type SendInit, tooLarge } from "./send.ts";
+import { checkMessageBytes, commandEntry, pushOf, type Send, type SendInit, tooLarge } from "./send.ts";
 import { badResume, type Resume } from "./log-extension.ts";
 import { callDrained } from "./streams.ts";
 import { checkMediaTypes, validateSend } from "./validate.ts";
@@ -106,7 +106,7 @@ export class SendFlow {
     };
     try {
       if (bytes.length > options.maxTaskBytes) throw tooLarge(options);
-      checkEntryBytes(start, options);
+      checkMessageBytes(message, start, options);
       await this.#turns.begin(send.caller);
     } catch (error) {
       drop();

@@ -1,6 +1,6 @@
 /** A send as it came, and what all its ways need. */
 import { create, type JsonObject, toBinary } from "@bufbuild/protobuf";
-import type { AgentCard, Message, SendMessageRequest } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { type AgentCard, type Message, MessageSchema, type SendMessageRequest } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { type Command, CommandSchema } from "../../gen/throughline/v1/log_pb.ts";
 import type { Agent, Caller } from "../core/agent.ts";
 import { TaskError } from "../core/errors.ts";
@@ -71,11 +71,11 @@ export function tooLarge({ maxTaskBytes }: ServiceOptions): TaskError {
   return new TaskError("MESSAGE_TOO_LARGE", `the task would be larger than ${maxTaskBytes} bytes`);
 }
 
-/** Throws MESSAGE_TOO_LARGE for an entry whose message is larger than one event may be. */
-export function checkEntryBytes({ bytes }: NewEntry, { limits }: ServiceOptions): void {
-  if (bytes.length <= limits.eventBytes) return;
-  const violations = [
-    { field: "message", description: `is ${bytes.length} bytes large as it is stored; at most ${limits.eventBytes} are taken` },
-  ];
+/** Throws MESSAGE_TOO_LARGE for a message that is larger than one event may be. `entry` holds it, and what else came with it. */
+export function checkMessageBytes(message: Message, entry: NewEntry, { limits }: ServiceOptions): void {
+  if (entry.bytes.length <= limits.eventBytes) return;
+  const { length } = toBinary(MessageSchema, message);
+  if (length <= limits.eventBytes) return;
+  const violations = [{ field: "message", description: `is ${length} bytes large; at most ${limits.eventBytes} are taken` }];
   throw new TaskError("MESSAGE_TOO_LARGE", `message: is larger than ${limits.eventBytes} bytes`, { violations });
 }

@@ -88,9 +88,9 @@ test("the time in which a turn waits for its caller does not count, all else add
 });
 
 onEachStore("a turn that stays alive while its task is interrupted may wait for longer than maxTurnMs", async (start) => {
-  const agent = agentOf(async function* ({ next }) {
+  const agent = agentOf(async function* (turn) {
     yield inputRequired("more?");
-    await next();
+    await turn.next();
     yield completed("done");
   });
   await using harness = await start(agent, { limits: { maxTurnMs: 1000 } });
@@ -142,23 +142,23 @@ const TOO_MUCH: Readonly<Record<string, { limits: object; says: RegExp; run: () 
   },
 };
 
-for (const [what, { limits, says, run }] of Object.entries(TOO_MUCH)) {
+for (const [what, over] of Object.entries(TOO_MUCH)) {
   onEachStore(`${what} ends the task FAILED with that cause; earlier content is kept, the turn aborted`, async (start) => {
     const left = new Gate();
     let reason: unknown;
     const agent = agentOf(async function* ({ signal }) {
       try {
-        yield* run();
+        yield* over.run();
         yield completed("done");
       } finally {
         reason = signal.reason;
         left.open();
       }
     });
-    await using harness = await start(agent, { limits });
+    await using harness = await start(agent, { limits: over.limits });
     const task = await (await harness.send("go")).task();
     assert.equal(stateName(task), "FAILED");
-    assert.match(saidBy(task), says);
+    assert.match(saidBy(task), over.says);
     assert.equal(content(task, "a"), "kept");
     await left.opened;
     assert.ok(reason === undefined || (reason instanceof TurnAborted && reason.abortCause === "failed"));

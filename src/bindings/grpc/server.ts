@@ -10,10 +10,11 @@ import {
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { acceptedKey } from "../../rpc/call-facts.ts";
+import { connectError } from "../../rpc/errors.ts";
 import { wireBytes } from "../../rpc/wire-cache.ts";
 import { asBuffer } from "../envelope.ts";
 import type { WriterOptions } from "../frame-writer.ts";
-import { RST_CANCEL } from "../http-message.ts";
+import { RST_CALM, RST_CANCEL } from "../http-message.ts";
 import { LARGE_FRAME, waitForReader } from "../progress.ts";
 import { type AnyGuarded, contextOf, decode, type Impl, headersOnce, statusOf } from "./call.ts";
 import { definitionOf } from "./definition.ts";
@@ -82,13 +83,39 @@ function unary(guarded: AnyGuarded, method: DescMethodUnary, impl: Impl, options
         (error: unknown) => ({ bytes: null, error: statusOf(error) }),
       );
       open();
-      if (outcome.bytes !== null && outcome.bytes.length > LARGE_FRAME)
-        await sendLarge(call, outcome.bytes, callback, context.signal, options);
-      else callback(outcome.error, outcome.bytes);
+      if (outcome.bytes === null) callback(outcome.error);
+      else await send(call, outcome.bytes, callback, context.signal, options);
       context.end();
     };
     void reply();
   };
+}
+
+/** Sends a reply that is counted until it has left; where too much is left unread already, an error in its place. */
+async function send(
+  call: Call,
+  bytes: Buffer,
+  callback: sendUnaryData<Buffer>,
+  signal: AbortSignal,
+  options: WriterOptions,
+): Promise<void> {
+  const { egress } = options;
+  if (bytes.length > LARGE_FRAME) {
+    if (!egress.isCrowded(bytes.length)) return sendLarge(call, bytes, callback, signal, options);
+    return callback(statusOf(connectError("RESOURCE_EXHAUSTED", "too many large replies are under way", { retryAfterMs: 1000 })));
+  }
+  const stream = http2StreamOf(call);
+  try {
+    const left = egress.replies.begin(bytes.length, stream.session ?? stream, () => stream.close(RST_CANCEL));
+    if (stream.destroyed) left();
+    else stream.once("close", left);
+  } catch (error) {
+    // A status comes after the window for data has opened, which such a caller may never do.
+    const late = setTimeout(() => stream.close(RST_CALM), options.stallFlushMs);
+    stream.once("close", () => clearTimeout(late));
+    return callback(statusOf(error));
+  }
+  callback(null, bytes);
 }
 
 /** Sends a large reply within the budget of all large frames, and cuts it where its reader takes nothing. */

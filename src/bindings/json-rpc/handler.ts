@@ -74,8 +74,15 @@ class JsonRpcBinding {
     const method = this.#methods.get(element.method);
     if (method?.methodKind === "server_streaming" && element.id !== undefined) return this.#stream(exchange, element, method, context);
     const answer = await this.#answer(exchange, element, context);
-    if (answer === undefined) exchange.response.writeHead(204).end();
-    else sendJson(exchange, answer.status, JSON_TYPE, answer.text, context);
+    if (answer === undefined) {
+      exchange.response.writeHead(204).end();
+      return;
+    }
+    try {
+      sendJson(exchange, answer.status, JSON_TYPE, answer.text, context);
+    } catch (error) {
+      throw new Rejected(element.id ?? "null", error);
+    }
   }
 
   async #batch(exchange: Exchange, elements: readonly RpcElement[], whole: CallContext): Promise<void> {
