@@ -38,6 +38,7 @@ import { pause } from "../core/pause.ts";
 import { Worker } from "../worker/worker.ts";
 import { type Access, accessOf } from "./access.ts";
 import { JWKS_PATH, signCard } from "./card-signer.ts";
+import { ANSWER_MS, longestDrainMs } from "./drain-time.ts";
 import { notBound } from "./not-bound.ts";
 import { notificationSigner } from "./notification-signer.ts";
 import { openStorage } from "./open-storage.ts";
@@ -76,8 +77,6 @@ export interface DrainOptions {
 
 const CARD_MAX_AGE_SECONDS = 300;
 const MAX_QUEUED_BYTES = 64 * 1024;
-/** What a call needs to answer once its task has ended. */
-const ANSWER_MS = 100;
 const IDLE_CHECK_MS = 10;
 const JSON_RPC_BASES = ["/jsonrpc", "/a2a/jsonrpc"];
 
@@ -289,7 +288,7 @@ export class RunningServer implements AsyncDisposable {
   async #drain({ skip, atOnce = false }: DrainOptions): Promise<void> {
     const { drainDelayMs, streamGraceMs } = this.options;
     this.#become("draining");
-    this.#log.info({}, "draining; a second signal stops the waiting");
+    this.#log.info({ atMostMs: longestDrainMs(this.options) }, "draining; a second signal stops the waiting");
     if (!atOnce) await pause(drainDelayMs, skip);
     const finished = this.#worker.drain(skip);
     await this.#streams.idle(streamGraceMs, skip);

@@ -15,7 +15,7 @@ const LOOK_MS = 1000;
 /** Most claims of one step. */
 const CLAIM_LIMIT = 64;
 /** What a request under way gets at the end. */
-const LAST_REQUEST_MS = 2000;
+export const LAST_REQUEST_MS = 2000;
 
 /** Times of a replica, of {@link DeliveryContext}. */
 export interface DeliveryTimes {

@@ -12,7 +12,7 @@ import { untilAnswered } from "../core/retrying.ts";
 const TAKE_LIMIT = 32;
 
 /** What the last append and the release of a task may take at the end of a drain. */
-const LAST_APPEND_MS = 1000;
+export const LAST_APPEND_MS = 1000;
 
 /** Time between two looks for a send whose reply was lost. */
 const LATE_MS = 250;
