@@ -9,7 +9,13 @@ import { shellWord } from "./shell-word.ts";
 
 const DEFAULT_AGENT = "http://127.0.0.1:8080";
 
-const BINDINGS: Readonly<Record<string, ClientBinding>> = { grpc: "GRPC", rest: "HTTP+JSON", "json-rpc": "JSONRPC", connect: "CONNECT" };
+/** The names of the bindings on the command line. */
+export const BINDINGS: Readonly<Record<string, ClientBinding>> = {
+  grpc: "GRPC",
+  rest: "HTTP+JSON",
+  "json-rpc": "JSONRPC",
+  connect: "CONNECT",
+};
 
 interface AgentFlags {
   readonly agent: URL;
@@ -101,7 +107,8 @@ function agentUrl(text: string): URL {
   return url;
 }
 
-function header(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
+/** A header field, for a flag that may stand several times. */
+export function header(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
   const [, name = "", value = ""] = /^([!#$%&'*+.^`|~\w-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*?)[ \t]*$/.exec(text) ?? [];
   if (name === "") throw new InvalidArgumentError("It must be 'Name: value'.");
   const key = name.toLowerCase();

@@ -1,6 +1,14 @@
 /** Options from a file, the environment and flags; the later wins, and every error names where the value came from. */
 import { readFile } from "node:fs/promises";
-import { choicesOf, describedOptions, OptionsError, resolveOptions, schemaAt, type ServerOptions } from "../server/options.ts";
+import {
+  choicesOf,
+  describedOptions,
+  OptionsError,
+  resolveOptions,
+  schemaAt,
+  type ServerOptions,
+  type ServerOptionsInput,
+} from "../server/options.ts";
 
 /** One option as the command line knows it. */
 export interface KnownOption {
@@ -38,8 +46,9 @@ export async function readOptions(
   flags: Readonly<Record<string, string>>,
   environment: NodeJS.ProcessEnv,
   file: string | undefined,
+  defaults: ServerOptionsInput = {},
 ): Promise<ServerOptions> {
-  const given: Record<string, unknown> = file === undefined ? {} : await readFileOptions(file);
+  const given: Record<string, unknown> = { ...defaults, ...(file === undefined ? {} : await readFileOptions(file)) };
   const sources = new Map<string, string>();
   for (const option of knownOptions()) {
     const fromFlag = flags[option.flag];

@@ -1,4 +1,4 @@
-/** `throughline serve <agent module>`: serves an agent until it is told to stop. */
+/** `throughline serve <agent module>`, or `--upstream`: serves an agent until it is told to stop. */
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
@@ -8,11 +8,12 @@ import { Command, Option } from "commander";
 import { pino } from "pino";
 import type { Agent } from "../core/agent.ts";
 import type { Log } from "../core/telemetry.ts";
-import { OptionsError } from "../server/options.ts";
+import { OptionsError, type ServerOptions } from "../server/options.ts";
 import type { RunningServer } from "../server/serve.ts";
 import { type KnownOption, knownOptions, readOptions } from "./read-options.ts";
 import { commandLine } from "./command-line.ts";
 import { quoted } from "./shell-word.ts";
+import { upstreamAsked, upstreamOptions } from "./upstream-flags.ts";
 
 const HELP = `
 What has a name in brackets is also a variable of the environment, and a key in the file of --config; a flag wins over a variable, a
@@ -25,20 +26,23 @@ Examples:
   throughline serve agent.ts --auth-jwt '{"issuer":"https://login.example","audience":"agent"}'   or a token of this issuer
   throughline serve agent.ts --tls-cert server.pem --tls-key server.key
   throughline serve agent.ts --redis-url redis://127.0.0.1:6379        tasks live there; start as many replicas as you like
-  throughline serve agent.ts --config options.json --log warn`;
+  throughline serve agent.ts --config options.json --log warn
+  throughline serve --upstream https://agent.example                    another A2A agent, whose tasks get a log of ours
+  throughline serve --upstream 127.0.0.1:9999 --redis-url redis://127.0.0.1:6379`;
 
 /** The command. */
 export function serveCommand(): Command {
   const command = new Command("serve")
-    .description("Serve an agent: a module whose default export is the agent.")
-    .argument("<agent>", "path of the agent's module")
+    .description("Serve an agent: a module whose default export is the agent, or another A2A agent behind a log of its own (--upstream).")
+    .argument("[agent]", "path of the agent's module")
     .option("--config <file>", "options as a JSON file")
     .addOption(new Option("--log <level>", "log level").choices(["debug", "info", "warn", "error", "silent"]).default("info"))
     .addHelpText("after", HELP);
+  for (const one of upstreamOptions()) command.addOption(one);
   for (const known of knownOptions()) command.addOption(optionOf(known));
-  return command.action(async (path: string, flags: Record<string, string>) => {
+  return command.action(async (path: string | undefined, flags: Record<string, string>) => {
     try {
-      await run(path, flags);
+      await run(command, path, flags);
     } catch (error) {
       if (!(error instanceof OptionsError)) throw error;
       process.stderr.write(`throughline: ${error.message.replaceAll("\n", "\nthroughline: ")}\n`);
@@ -54,17 +58,34 @@ function optionOf({ path, flag, variable, description, choices, fallback }: Know
   return choices === undefined ? option : option.choices(choices);
 }
 
-async function run(path: string, flags: Record<string, string>): Promise<void> {
+async function run(command: Command, path: string | undefined, flags: Record<string, string>): Promise<void> {
   const named = Object.fromEntries(
     knownOptions().flatMap(({ flag }) => (flags[camel(flag)] === undefined ? [] : [[flag, flags[camel(flag)] as string]])),
   );
-  const options = await readOptions(named, process.env, flags["config"]);
-  const agent = await loadAgent(path);
+  const isFront = (command.opts<{ upstream?: string }>().upstream ?? "") !== "";
+  const options = await readOptions(named, process.env, flags["config"], isFront ? FRONT_DEFAULTS : {});
+  const upstream = upstreamAsked(command, options.forwardHeaders);
+  if (upstream === undefined && path === undefined)
+    throw new OptionsError("name the agent to serve: the path of its module, or --upstream");
+  if (upstream !== undefined && path !== undefined)
+    throw new OptionsError(`<agent> and --upstream exclude each other: ${path} is served, or ${upstream.address}`);
   // Those who only call an agent need not wait for all that serves one.
   const { serve } = await import("../server/serve.ts");
-  const server = await serve({ ...options, agent, log: logger(flags["log"] ?? "info") }).catch(namingFlags);
+  const { openFront } = await import("./front.ts");
+  const front = upstream && (await openFront(upstream));
+  const agent = front ?? (await loadAgent(path ?? ""));
+  // Where the server itself knows its callers, it tells them apart.
+  const authenticate = front?.authenticate !== undefined && !knowsCallers(options) ? { authenticate: front.authenticate } : {};
+  const server = await serve({ ...options, ...authenticate, agent, log: logger(flags["log"] ?? "info") }).catch(namingFlags);
   stopOnSignals(server);
-  process.stdout.write(welcome(agent, server));
+  process.stdout.write(welcome(agent, server, upstream?.address));
+}
+
+/** A task of a front may be taken over as often as it takes: nothing is run again. */
+const FRONT_DEFAULTS = { maxAttempts: 100 };
+
+function knowsCallers({ tokens, auth }: ServerOptions): boolean {
+  return tokens !== undefined || auth.jwt !== undefined || auth.apiKeys !== undefined || auth.clientCertificates !== undefined;
 }
 
 /** Says after each option of an error how it is set. */
@@ -122,7 +143,7 @@ function stopOnSignals(server: RunningServer): void {
 }
 
 /** Where everything is, and one line to try per binding. */
-function welcome(agent: Agent, server: RunningServer): string {
+function welcome(agent: Agent, server: RunningServer, upstream: string | undefined): string {
   const { grpc, http, ops } = server.ports;
   const { restPrefix, tls } = server.options;
   const host = reachable(server.options.host);
@@ -140,7 +161,7 @@ function welcome(agent: Agent, server: RunningServer): string {
   JSON-RPC    ${base}/jsonrpc
   card        ${base}/.well-known/agent-card.json
   operations  http://${host}:${ops}/readyz
-  store       ${storeOf(server)}
+  store       ${storeOf(server)}${upstream === undefined ? "" : `\n  upstream    ${upstream}`}
 
 Try it, one line per binding:
 

@@ -1,13 +1,12 @@
 /** The upstream's first word on a message: an answer of its own, a task, or a refusal; asked for before a task of ours exists. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { MessageSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
-import type { BeginTask, ReplyRequest } from "../core/agent.ts";
+import type { BeginTask } from "../core/agent.ts";
 import { TaskError } from "../core/errors.ts";
 import { pause } from "../core/pause.ts";
 import { isAway } from "./failures.ts";
 import { ownMessage, type Whose } from "./own-message.ts";
 import type { Read, Reading } from "./reading.ts";
-import { refusalOf } from "./refusal.ts";
 import { toMemo, type UpstreamMemo } from "./upstream-memo.ts";
 
 /** How long a run waits for the turn that is to read it. */
@@ -15,6 +14,18 @@ const ADOPTION_MS = 5000;
 
 /** What an upstream answers without a task. */
 export type DirectAnswer = MessageInitShape<typeof MessageSchema>;
+
+/** What is known of a message before it is sent, and whose it is. */
+interface Asked extends Whose {
+  readonly asked: UpstreamMemo;
+}
+
+/** How the upstream is asked. */
+interface Asking {
+  readonly send: () => Reading;
+  /** A refusal as the caller is to hear it. */
+  readonly refuse: (error: unknown) => TaskError | undefined;
+}
 
 interface Opened {
   readonly reading: Reading;
@@ -37,8 +48,8 @@ export class FirstWords {
    * is to be known. A repeat that comes meanwhile joins the first send. Answers the agent's direct message, or what the task is to know.
    * Throws the upstream's refusal.
    */
-  async ask(request: ReplyRequest, asked: UpstreamMemo, send: () => Reading): Promise<DirectAnswer | BeginTask> {
-    const key = keyOf(request, asked.message);
+  async ask({ asked, ...whose }: Asked, { send, refuse }: Asking): Promise<DirectAnswer | BeginTask> {
+    const key = keyOf(whose, asked.message);
     let opened = this.#opened.get(key);
     if (opened === undefined) {
       opened = { reading: send(), asking: 0, timer: undefined };
@@ -46,7 +57,7 @@ export class FirstWords {
     }
     opened.asking += 1;
     try {
-      const answer = judge(await firstOf(opened.reading, this.#firstWordMs), request, asked);
+      const answer = judge(await firstOf(opened.reading, this.#firstWordMs), asked, refuse);
       if (!("memo" in answer)) this.#forget(key);
       return answer;
     } catch (error) {
@@ -93,13 +104,12 @@ export class FirstWords {
 }
 
 /** What a first word means to whoever has asked. Throws the upstream's refusal. */
-function judge(word: Read | undefined, { headers }: ReplyRequest, asked: UpstreamMemo): DirectAnswer | BeginTask {
+function judge(word: Read | undefined, asked: UpstreamMemo, refuse: Asking["refuse"]): DirectAnswer | BeginTask {
   if (word?.is === "error") {
     const { error } = word;
     // The task goes on where the send cannot: its turn looks for what became of it.
     if (isAway(error)) return { memo: toMemo(asked) };
-    const refusal = refusalOf(error, { ownCredentials: Object.keys(headers).length > 0 });
-    throw refusal ?? new TaskError("INTERNAL", "the upstream agent did not take the message", { cause: error });
+    throw refuse(error) ?? new TaskError("INTERNAL", "the upstream agent did not take the message", { cause: error });
   }
   if (word?.is !== "event") return { memo: toMemo(asked) };
   const { event } = word.event;

@@ -1,17 +1,20 @@
 /** An agent that is another A2A agent: its tasks get a log of ours, and all that comes with it. */
-import type { Message } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import type { AgentCard, Message } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { Agent, AgentCardInit, BeginTask, CanceledTask, CardReader, ReplyRequest, Turn } from "../core/agent.ts";
+import type { TaskError } from "../core/errors.ts";
 import type { AgentEvent } from "../core/events.ts";
 import { pause } from "../core/pause.ts";
 import { A2AError, type A2AClient, type CardInput } from "../client/index.ts";
 import { knowsRepeats } from "../client/send.ts";
+import { callersByCredentials, type TellApart } from "./callers-by-credentials.ts";
 import { isAway } from "./failures.ts";
 import { lookUp } from "./find-task.ts";
 import { type DirectAnswer, FirstWords, firstOf, taskIdOf } from "./first-words.ts";
 import { messageDigest, type Speaker, upstreamMessage } from "./own-message.ts";
 import { pollTask } from "./poll-task.ts";
 import { Reading } from "./reading.ts";
-import { connectUpstream, missingExtensions, republished } from "./upstream-card.ts";
+import { refusalOf } from "./refusal.ts";
+import { connectUpstream, handedOn, missingExtensions, republished } from "./upstream-card.ts";
 import { fromMemo, type UpstreamMemo } from "./upstream-memo.ts";
 import { resolveUpstreamOptions, type UpstreamOptions, type UpstreamOptionsInput } from "./upstream-options.ts";
 import { UpstreamTurn } from "./upstream-turn.ts";
@@ -47,20 +50,11 @@ export async function upstreamAgent(upstream: CardInput, given: UpstreamOptionsI
     const missing = missingExtensions(card, options);
     if (missing.length > 0)
       throw new A2AError(new Error(`the upstream agent requires extensions that are not handed on: ${missing.join(", ")}`));
-    const extended = card.capabilities?.extendedAgentCard === true;
-    return new UpstreamAgent(client, { card: republished(card, options), extended, options });
+    return new UpstreamAgent(client, card, options);
   } catch (error) {
     await client.close();
     throw error;
   }
-}
-
-/** What a front is made of, beside its client. */
-interface UpstreamInit {
-  readonly card: AgentCardInit;
-  /** Whether the upstream has an extended card. */
-  readonly extended: boolean;
-  readonly options: UpstreamOptions;
 }
 
 /** The front of an upstream agent. */
@@ -73,15 +67,22 @@ export class UpstreamAgent implements Agent, AsyncDisposable {
   readonly client: A2AClient;
   readonly options: UpstreamOptions;
   readonly firstWords: FirstWords;
+  /**
+   * For `serve({ authenticate })`, where callers' credentials are handed on and nobody but the upstream judges them: without it all callers
+   * would see each other's tasks. Undefined where none are handed on.
+   */
+  readonly authenticate: TellApart | undefined;
   readonly #life = new AbortController();
 
-  constructor(client: A2AClient, { card, extended, options }: UpstreamInit) {
+  constructor(client: A2AClient, card: AgentCard, options: UpstreamOptions) {
     this.client = client;
-    this.card = card;
+    this.card = republished(card, options);
     this.options = options;
     this.acceptsMessages = options.acceptsMessages;
     this.firstWords = new FirstWords(options.firstWordMs);
-    if (extended) this.extendedCard = (reader) => this.#extendedCard(reader);
+    const credentials = handedOn(card, options);
+    this.authenticate = credentials.length > 0 ? callersByCredentials(credentials) : undefined;
+    if (card.capabilities?.extendedAgentCard === true) this.extendedCard = (reader) => this.#extendedCard(reader);
   }
 
   /** Asks the upstream itself: it may answer with a message, refuse, or begin a task. */
@@ -91,7 +92,11 @@ export class UpstreamAgent implements Agent, AsyncDisposable {
     const message = await upstreamMessage(request.message, request);
     const { messageId, contextId } = message;
     const asked = { taskId: "", contextId, messageId, message: messageDigest(request.message) };
-    return this.firstWords.ask(request, asked, () => this.send(message, request));
+    const { owner, tenant } = request;
+    return this.firstWords.ask(
+      { owner, tenant, asked },
+      { send: () => this.send(message, request), refuse: (error) => this.refusalOf(error) },
+    );
   }
 
   run(turn: Turn): AsyncIterable<AgentEvent> {
@@ -159,6 +164,11 @@ export class UpstreamAgent implements Agent, AsyncDisposable {
     };
     // One that cannot be canceled goes on.
     ask().catch(() => undefined);
+  }
+
+  /** An upstream's refusal as ours; undefined where it is none of the caller's business. */
+  refusalOf(error: unknown): TaskError | undefined {
+    return refusalOf(error, { ownCredentials: this.authenticate !== undefined });
   }
 
   /** What of a call is handed on. */

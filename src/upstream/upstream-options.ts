@@ -8,10 +8,10 @@ export interface UpstreamOptions {
   /** URIs of extensions that callers may activate upstream, and that the card keeps. Default none. */
   readonly extensions: readonly string[];
   /**
-   * Whether the card keeps what the upstream says of credentials: for those who hand their callers' own credentials on (`forwardHeaders`).
-   * Default false.
+   * Header fields of callers that the server hands on: its own option of this name. Where they are those that the upstream takes credentials
+   * in, the card keeps what it says of them. Default none.
    */
-  readonly keepSecurity: boolean;
+  readonly forwardHeaders: readonly string[];
   /**
    * How long a send waits for the upstream's first word before its task begins without it; keep it below `replyTimeoutMs`. 0: not at all. Then
    * nothing goes upstream that is not stored first, a plain message of the upstream is the last word of a task, and so is what it refuses.
@@ -37,7 +37,7 @@ export type UpstreamOptionsInput = Partial<UpstreamOptions>;
 const DEFAULTS: UpstreamOptions = {
   client: {},
   extensions: [],
-  keepSecurity: false,
+  forwardHeaders: [],
   firstWordMs: 2000,
   retryMs: 1000,
   awayMs: 15 * 60_000,

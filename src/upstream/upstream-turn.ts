@@ -12,7 +12,6 @@ import { Inbox } from "./inbox.ts";
 import { Mirror } from "./mirror.ts";
 import { messageDigest, ownMessage, upstreamId, upstreamMessage } from "./own-message.ts";
 import type { Read, Reading } from "./reading.ts";
-import { refusalOf } from "./refusal.ts";
 import type { UpstreamAgent } from "./upstream-agent.ts";
 import { fromMemo, toMemo, type UpstreamMemo } from "./upstream-memo.ts";
 
@@ -340,7 +339,7 @@ export class UpstreamTurn {
 
   /** The upstream has refused the message. A task that it has goes on, or waits on. */
   async *#refused(error: A2AError): AsyncGenerator<AgentEvent, boolean> {
-    const refusal = refusalOf(error, { ownCredentials: Object.keys(this.#turn.headers).length > 0 });
+    const refusal = this.#agent.refusalOf(error);
     const why = refusal === undefined ? "the upstream agent did not take the message" : `the upstream agent refused: ${refusal.message}`;
     const whole = await this.#whole();
     const state = whole === undefined ? TaskState.UNSPECIFIED : stateOf(whole);

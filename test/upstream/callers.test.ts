@@ -134,7 +134,7 @@ suite("header fields and extensions", () => {
     const log = (facts: object, message: string) => void logged.push(JSON.stringify(facts) + message);
     const front = await bed.front(
       { forwardHeaders: ["authorization", "x-trace"], log: { info: log, warn: log, error: log } },
-      { extensions: [EXTENSION], keepSecurity: true },
+      { extensions: [EXTENSION], forwardHeaders: ["authorization", "x-trace"] },
       { headers: { authorization: SECRET, "x-trace": "t-1", "x-other": "o" }, extensions: [EXTENSION, "urn:example:other:v1"] },
     );
     const calls: [string, string | null][] = [];
@@ -205,7 +205,8 @@ suite("the extended card", () => {
   test("is what the upstream shows to the caller, where credentials are handed on", async () => {
     await using bed = await FrontBed.open("GRPC", upstreamTokens, new Extended());
     const tokens = { a: "ann", n: "nobody" };
-    const front = await bed.front({ tokens, forwardHeaders: ["authorization"] }, { client: as("f") }, as("a"));
+    const forwardHeaders = ["authorization"];
+    const front = await bed.front({ tokens, forwardHeaders }, { client: as("f"), forwardHeaders }, as("a"));
     assert.equal((await front.client.extendedCard()).description, "for ann");
     await using nobody = await A2AClient.connect(`http://127.0.0.1:${front.server.ports.http}`, as("n"));
     await assert.rejects(() => nobody.extendedCard(), { reason: "EXTENDED_AGENT_CARD_NOT_CONFIGURED" });
