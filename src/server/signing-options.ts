@@ -14,6 +14,3 @@ export const signingSchema = z.strictObject({
     .default(true)
     .describe("Whether signatures say where the keys are published (/.well-known/jwks.json), where the server's URL is an https one."),
 });
-
-/** Options of signatures, complete. */
-export type SigningOptions = z.output<typeof signingSchema>;

@@ -175,6 +175,16 @@ test("R-362 TLS 1.3 alone is taken where the operator says so", async () => {
   }
 });
 
+test("clients take no certificate of another name than the server's, be that an address", async () => {
+  await using bed = await openBed({ tls: filesOf(authority.issue("elsewhere", { names: "IP:127.0.0.2,DNS:agent.test" })) });
+  for (const way of WAYS) {
+    using wrong = client(way.open(bed.server.ports, { tls: { ca } }, "https"));
+    assert.equal((await factsOf(wrong.client.listTasks({}))).code, Code.Unavailable, way.name);
+    using right = client(way.open(bed.server.ports, { tls: { ca, serverName: "agent.test" } }, "https"));
+    await right.client.listTasks({});
+  }
+});
+
 /** What a server logs, as it comes. */
 class Lines {
   readonly log: Log = {

@@ -49,7 +49,7 @@ test("one server with everything is set up and called as docs/security.md shows 
     `until grep -q 'Try it' serve.log; do kill -0 $server || exit 1; sleep 0.1; done\n${here(refused)}`,
     `${here(admitted)}\nkill $server; wait $server`,
   ]);
-  const [shown] = blocks.filter(({ language }) => language === "");
+  const shown = blocks.find(({ language }) => language === "");
   assert.match(`${answer}\n`, shapeOf(shown?.text ?? "nothing"));
   assert.match(served, /^\{[^\n]*"totalSize":0\}hello/);
 });
@@ -62,7 +62,7 @@ test("the options that docs/security.md shows are options", async () => {
     resolveOptions(options);
   }
   // The command that makes a digest makes that of the key.
-  const [hashing] = blocksOf(security).filter(({ language, text }) => language === "sh" && text.startsWith("key="));
+  const hashing = blocksOf(security).find(({ language, text }) => language === "sh" && text.startsWith("key="));
   const [printed = ""] = await session([`${hashing?.text}printf %s "$key"`]);
   const [digest, key = ""] = printed.trim().split("\n");
   assert.match(key, /^[0-9a-f]{64}$/);

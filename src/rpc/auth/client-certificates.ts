@@ -4,7 +4,7 @@ import type { CallOrigin, Principal } from "./authenticate.ts";
 import { type AuthScheme, type Judgement, REALM } from "./auth-scheme.ts";
 
 /** What a caller is whose certificate is known. Its name is that of the certificate, where none is given. */
-export type CertificateGrant = Pick<Principal, "scopes" | "tenants"> & { readonly name?: string | undefined };
+type CertificateGrant = Pick<Principal, "scopes" | "tenants"> & { readonly name?: string | undefined };
 
 /** What of a certificate names the principal, and who may call. */
 export interface ClientCertificateOptions {
