@@ -5,7 +5,7 @@ import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { ensureChromium } from "./browser/find-chromium.ts";
 import { ensureZsh } from "./cli/find-zsh.ts";
-import { ensureNginx } from "./client/nginx.ts";
+import { ensureNginx } from "./nginx.ts";
 import { ensureRedisServer } from "./redis/install-redis.ts";
 
 const RUN_MS = 45 * 60_000;
@@ -15,7 +15,7 @@ const files = named.length > 0 ? named : globSync("test/**/*.test.ts").toSorted(
 try {
   ensureRedisServer();
   if (files.some((file) => file.includes("test/browser/"))) ensureChromium();
-  if (files.some((file) => file.endsWith("test/client/proxy.test.ts"))) ensureNginx();
+  if (files.some((file) => /test\/(client\/proxy|deploy\/nginx)\.test\.ts$/.test(file))) ensureNginx();
   if (files.some((file) => file.includes("test/cli/completion"))) ensureZsh();
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);

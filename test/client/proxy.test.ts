@@ -7,7 +7,8 @@ import type { ClientBinding } from "../../src/client/client-options.ts";
 import { isTask } from "../../src/client/task-view.ts";
 import { type Bed, openBed } from "../bindings/bed.ts";
 import { BINDINGS } from "./client-bed.ts";
-import { Nginx } from "./nginx.ts";
+import type { Nginx } from "../nginx.ts";
+import { naiveNginx } from "./nginx.ts";
 import { resolveCard } from "./resolve-card.ts";
 
 const READ_TIMEOUT_MS = 2000;
@@ -24,9 +25,10 @@ interface Reader extends AsyncDisposable {
 suite("a stream through nginx", () => {
   let bed: Bed;
   let nginx: Nginx;
+  let ports: Awaited<ReturnType<typeof naiveNginx>>["ports"];
   before(async () => {
     bed = await openBed({ keepaliveMs: KEEPALIVE_MS });
-    nginx = await Nginx.open({ ports: bed.server.ports, readTimeoutMs: READ_TIMEOUT_MS });
+    ({ nginx, ports } = await naiveNginx({ ports: bed.server.ports, readTimeoutMs: READ_TIMEOUT_MS }));
   });
   after(async () => {
     await nginx[Symbol.asyncDispose]();
@@ -34,7 +36,7 @@ suite("a stream through nginx", () => {
   });
 
   const reader = async (binding: ClientBinding, path = ""): Promise<Reader> => {
-    const card = resolveCard(bed.server.card, binding, nginx.ports[PORTS[binding]]);
+    const card = resolveCard(bed.server.card, binding, ports[PORTS[binding]]);
     for (const one of card.supportedInterfaces) one.url = one.url.replace(/(:\d+)/, `$1${path}`);
     let lost = 0;
     const reconnect = { attempts: 1000, baseMs: 5, maxMs: 50 };
