@@ -10,6 +10,10 @@ export interface Received {
   readonly body: string;
   readonly event: StreamResponse;
   readonly path: string;
+  /** The event's id. */
+  readonly id: string;
+  /** What it was answered with, once it was. */
+  status: number | undefined;
 }
 
 /** How it answers: a status, or whatever a function does with the response. */
@@ -52,10 +56,21 @@ export class Receiver implements AsyncDisposable {
       return;
     }
     const body = Buffer.concat(chunks).toString();
-    this.received.push({ headers: request.headers, body, event: fromJsonString(StreamResponseSchema, body), path: request.url ?? "" });
+    const { headers, url: path = "" } = request;
+    const event = fromJsonString(StreamResponseSchema, body);
+    const received: Received = { headers, body, event, path, id: String(headers["webhook-id"]), status: undefined };
+    this.received.push(received);
+    response.on("finish", () => {
+      received.status = response.statusCode;
+      this.#look();
+    });
     const answer = this.next.shift() ?? this.answer;
     if (typeof answer === "number") response.writeHead(answer).end();
     else answer(response, request);
+    this.#look();
+  }
+
+  #look(): void {
     for (const wake of this.#waiting) wake();
   }
 
