@@ -5,21 +5,8 @@ import type { ConnectError } from "@connectrpc/connect";
 import { connectError, type WireError } from "../rpc/errors.ts";
 import { type CallContext, GONE } from "./call-context.ts";
 import { FrameWriter, type Sink, type WriterOptions } from "./frame-writer.ts";
-import {
-  cut,
-  type HttpRequest,
-  type HttpResponse,
-  isGone,
-  RST_CANCEL,
-  RST_NO_ERROR,
-  socketOf,
-  streamOf,
-  streamOfRequest,
-} from "./http-message.ts";
+import { cut, type HttpRequest, type HttpResponse, isGone, RST_NO_ERROR, socketOf, streamOf, streamOfRequest } from "./http-message.ts";
 import { LARGE_FRAME } from "./progress.ts";
-
-/** How long a request may take to come in whole. */
-export const REQUEST_MS = 60_000;
 
 /** A request on its way to a handler. */
 export interface Exchange {
@@ -64,12 +51,10 @@ export async function readBody(request: HttpRequest, maxBytes: number, overhead 
     else resolve();
   };
   const gone = (): void => reject(GONE);
-  const late = resetWhenLate(request);
   request.on("data", take).once("end", resolve).once("error", gone).once("aborted", gone);
   try {
     await promise;
   } finally {
-    clearTimeout(late);
     request.off("data", take).off("end", resolve).off("error", gone).off("aborted", gone);
   }
   if (bytes > limit) {
@@ -77,12 +62,6 @@ export async function readBody(request: HttpRequest, maxBytes: number, overhead 
     throw bodyTooLarge(maxBytes);
   }
   return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
-}
-
-/** Over HTTP/1.1 node:http sees to it that a request comes in whole in time, over HTTP/2 nobody else does. */
-function resetWhenLate(request: HttpRequest): NodeJS.Timeout | undefined {
-  const stream = streamOfRequest(request);
-  return stream === undefined ? undefined : setTimeout(() => stream.close(RST_CANCEL), REQUEST_MS);
 }
 
 /** The media type of a request body, without parameters, in lower case; undefined where none is named. */

@@ -1,11 +1,12 @@
 /** One port for HTTP/1.1 and HTTP/2: over TLS a client says which it speaks (ALPN), in clear text the first bytes of a connection tell (RFC 9113, 3.3). */
 import type { Server } from "node:http";
-import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session, type ServerOptions } from "node:http2";
+import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
+import { CONNECTION_BOUNDS, type ConnectionBounds } from "./connection-bounds.ts";
 import { listen, type Listener } from "./http.ts";
 import { type Http1Options, http1Server } from "./http1-server.ts";
-import { REQUEST_MS } from "./http-exchange.ts";
+import { guardSession, http2Options } from "./session-guard.ts";
 
 /** How connections are kept, and how the peers of those of HTTP/2 are found to be gone. */
 export interface HttpPortOptions extends Http1Options {
@@ -22,21 +23,12 @@ const MiB = 1024 * 1024;
 const STREAM_WINDOW = MiB;
 const CONNECTION_WINDOW = 4 * MiB;
 
-const HTTP2_OPTIONS: ServerOptions = {
-  // A gateway has all its callers on a few connections.
-  settings: { maxConcurrentStreams: 1000, initialWindowSize: STREAM_WINDOW, enablePush: false },
-  // Resets at a time and per second before a connection is ended: callers who leave reset their streams, and a gateway has many of them.
-  streamResetBurst: 10_000,
-  streamResetRate: 500,
-  // What a connection may hold in all, in MB; beyond it new streams are refused.
-  maxSessionMemory: 64,
-};
-
 /** The servers of both versions behind one port, over one listener; not yet listening. */
 export class HttpPort {
   /** It accepts every connection of the port, so that all of them count when it closes. */
   readonly #http1: Server;
   readonly #http2: Http2Server;
+  readonly #bounds: ConnectionBounds;
   /** HTTP/2 connections with their sockets: a session that was told to close leaves its socket to the peer, destroyed or not. */
   readonly #sessions = new Map<ServerHttp2Session, Socket>();
   /** Connections that have not yet said what they speak. */
@@ -45,9 +37,12 @@ export class HttpPort {
   readonly #carriers = new Set<Socket>();
 
   constructor(listener: Listener, options: HttpPortOptions) {
-    const { tls } = options;
+    const { tls, bounds = CONNECTION_BOUNDS } = options;
+    this.#bounds = bounds;
     this.#http1 = http1Server(listener, options);
-    this.#http2 = createHttp2Server(HTTP2_OPTIONS, listener);
+    const own = http2Options(this.#bounds);
+    this.#http2 = createHttp2Server({ ...own, settings: { ...own.settings, initialWindowSize: STREAM_WINDOW } }, listener);
+    this.#http1.maxConnections = this.#bounds.connections;
     if (tls !== undefined) this.#http1.on("connection", (socket: Socket) => this.#keep(socket));
     const arrival = tls === undefined ? "connection" : "secureConnection";
     const [http1] = this.#http1.listeners(arrival).slice(0, 1);
@@ -110,7 +105,7 @@ export class HttpPort {
       hand(alike ? 2 : 1);
     };
     const drop = (): void => void socket.destroy();
-    const late = setTimeout(drop, REQUEST_MS);
+    const late = setTimeout(drop, this.#bounds.requestMs);
     const leave = (): void => {
       clearTimeout(late);
       this.#undecided.delete(socket);
@@ -124,6 +119,7 @@ export class HttpPort {
     this.#http2.once("session", (session) => {
       this.#sessions.set(session, socket);
       session.setLocalWindowSize(CONNECTION_WINDOW);
+      guardSession(session, socket, this.#bounds);
       const stop = ping(session, options);
       socket.once("close", () => {
         this.#sessions.delete(session);

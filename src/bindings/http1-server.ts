@@ -4,30 +4,32 @@ import { createServer as createTlsServer } from "node:https";
 import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
 import { connectError, type WireError, wireError } from "../rpc/errors.ts";
+import { CONNECTION_BOUNDS, type ConnectionBounds } from "./connection-bounds.ts";
 import { type Listener, statusJson } from "./http.ts";
-import { REQUEST_MS } from "./http-exchange.ts";
 import { HANDSHAKE_MS, type TlsSource } from "./tls-source.ts";
 
 /** How connections are kept. */
 export interface Http1Options {
   /** How long a connection may be idle. It has to outlive the pool of whoever is in front, which else sends a request into its end. */
   readonly idleConnectionMs: number;
+  /** Default: {@link CONNECTION_BOUNDS}. */
+  readonly bounds?: ConnectionBounds | undefined;
   /** Default: clear text. */
   readonly tls?: TlsSource | undefined;
 }
 
 /** Streams stay open for as long as they like. */
 const OPTIONS: ServerOptions = {
-  requestTimeout: REQUEST_MS,
-  headersTimeout: REQUEST_MS,
   // TCP's own: it finds peers that are gone where a stream is quiet and has no frame to keep it alive.
   keepAlive: true,
   keepAliveInitialDelay: 30_000,
 };
 
 /** A server over a listener, over TLS where there is a source for it; not yet listening. */
-export function http1Server(listener: Listener, { idleConnectionMs, tls }: Http1Options): Server {
-  const server = tls === undefined ? createServer(OPTIONS, listener) : tlsServer(listener, tls);
+export function http1Server(listener: Listener, { idleConnectionMs, tls, bounds = CONNECTION_BOUNDS }: Http1Options): Server {
+  const { requestMs } = bounds;
+  const times = { requestTimeout: requestMs, headersTimeout: requestMs, connectionsCheckingInterval: Math.ceil(requestMs / 4) };
+  const server = tls === undefined ? createServer({ ...OPTIONS, ...times }, listener) : tlsServer(listener, tls, times);
   server.keepAliveTimeout = idleConnectionMs;
   // An expectation that nobody knows may be passed over (RFC 9110, 10.1.1).
   server.on("checkExpectation", listener);
@@ -36,10 +38,10 @@ export function http1Server(listener: Listener, { idleConnectionMs, tls }: Http1
 }
 
 /** For both versions of HTTP: whoever takes its connections looks which one a client has chosen. */
-function tlsServer(listener: Listener, tls: TlsSource): Server {
+function tlsServer(listener: Listener, tls: TlsSource, times: ServerOptions): Server {
   const { requestCert, rejectUnauthorized, context } = tls;
   const own = { requestCert, rejectUnauthorized, handshakeTimeout: HANDSHAKE_MS, ALPNProtocols: ["h2", "http/1.1"] };
-  const server = createTlsServer({ ...OPTIONS, ...context, ...own }, listener);
+  const server = createTlsServer({ ...OPTIONS, ...times, ...context, ...own }, listener);
   const stop = tls.watch((next) => server.setSecureContext(next));
   return server.once("close", stop);
 }
@@ -77,7 +79,7 @@ function malformed(code: string | undefined): WireError {
     case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
       return wireError(connectError("MESSAGE_TOO_LARGE", "the chunks of a request have too many extensions"));
     case "ERR_HTTP_REQUEST_TIMEOUT":
-      return { ...wireError(connectError("DEADLINE_EXCEEDED", `a request is to come in whole within ${REQUEST_MS} ms`)), http: 408 };
+      return { ...wireError(connectError("DEADLINE_EXCEEDED", "the request did not come in whole in time")), http: 408 };
     case "HPE_INVALID_EOF_STATE":
       return wireError(connectError("INVALID_REQUEST", "the request was cut short"));
     default:

@@ -1,9 +1,11 @@
 /** Options that bound what callers and agents may ask of a server. */
 import { z } from "zod";
+import { CONNECTION_BOUNDS } from "../bindings/connection-bounds.ts";
 import { A2AService } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 
 const positive = z.int().min(1);
 const MiB = 1024 * 1024;
+const TIMER_MAX_MS = 2_147_000_000;
 
 const OPERATIONS: readonly string[] = [...A2AService.methods.map(({ name }) => name), "*"];
 
@@ -28,13 +30,29 @@ export const limitSchema = z.strictObject({
   streams: positive.default(50_000).describe("Streams that all callers may have open at once on this replica."),
   callsPerPrincipal: positive.default(10_000).describe("Other calls that one caller may have under way at once on this replica."),
   calls: positive.default(50_000).describe("Other calls that may be under way at once on this replica."),
+  connections: positive
+    .default(CONNECTION_BOUNDS.connections)
+    .describe("Connections that the gRPC port, and the HTTP port, may have at once."),
+  streamsPerConnection: positive
+    .default(CONNECTION_BOUNDS.streamsPerConnection)
+    .describe("Streams of HTTP/2 that a connection may have at once."),
+  requestMs: positive
+    .max(TIMER_MAX_MS)
+    .default(CONNECTION_BOUNDS.requestMs)
+    .describe("How long a request may take to come in whole, and a connection to say what it speaks."),
+  quietConnectionMs: z
+    .int()
+    .min(0)
+    .max(TIMER_MAX_MS)
+    .default(CONNECTION_BOUNDS.quietConnectionMs)
+    .describe("How long a connection of HTTP/2 may be without a stream; 0: for ever."),
   turnsPerPrincipal: positive
     .default(10_000)
     .describe("Tasks of one owner that may be at work or wait for a replica at once, on all replicas."),
   maxTurnMs: z
     .int()
     .min(0)
-    .max(2_147_000_000)
+    .max(TIMER_MAX_MS)
     .default(0)
     .describe("How long a turn may work before its task ends FAILED, times in which it waits for its caller left out; 0: for ever."),
   eventBytes: positive.default(15 * MiB).describe("Encoded bytes of one event or message."),

@@ -134,7 +134,9 @@ export const optionsSchema = z.strictObject({
   keepaliveTimeoutMs: interval.default(20_000).describe("How long the answer to an HTTP/2 PING may take."),
   stalledStreamMs: interval.default(60_000).describe("A stream whose reader takes nothing for this long is ended."),
   stallFlushMs: timer.default(1000).describe("How long the end of such a stream may take to be flushed."),
-  egressBytes: positive.default(64 * MiB).describe("Bytes of large frames on their way to all readers, and as many again of replies that nobody has read yet."),
+  egressBytes: positive
+    .default(64 * MiB)
+    .describe("Bytes of large frames on their way to all readers, and as many again of replies that nobody has read yet."),
   idleConnectionMs: timer
     .default(75_000)
     .describe("How long an HTTP/1.1 connection may be idle; longer than the pool of a proxy in front keeps it."),

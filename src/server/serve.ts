@@ -171,7 +171,7 @@ export class RunningServer implements AsyncDisposable {
     const eventStreams = new EventStreams(slow);
     const rpc = { ...options, eventStreams, paths: ["/", ...JSON_RPC_BASES] };
     this.#probes = new Probes({ ...options, state: () => this.#state, available: () => storage.available() });
-    this.#grpc = grpcServer(guarded, slow);
+    this.#grpc = grpcServer(guarded, { ...slow, bounds: options.limits });
     this.#health = new Health(healthOf(this.#probes));
     this.#health.addTo(this.#grpc);
     this.#reflection = options.reflection ? new Reflection([A2AService, HealthService]) : undefined;
@@ -190,7 +190,7 @@ export class RunningServer implements AsyncDisposable {
       restHandler(guarded, rest),
     ];
     const onBroken = (error: unknown): void => log.error({ error }, "an HTTP handler broke");
-    this.#http = new HttpPort(listener(handlers, slow, onBroken), { ...options, tls });
+    this.#http = new HttpPort(listener(handlers, slow, onBroken), { ...options, tls, bounds: options.limits });
     this.#ops = opsServer(slow, this.#probes, log);
   }
 
@@ -234,7 +234,7 @@ export class RunningServer implements AsyncDisposable {
   async #bind(): Promise<void> {
     const { host, grpcPort, httpPort, opsPort } = this.options;
     const shown = host.includes(":") ? `[${host}]` : host;
-    const grpc = await listenGrpc(this.#grpc, `${shown}:${grpcPort}`, serverCredentials(this.#tls)).catch(
+    const grpc = await listenGrpc(this.#grpc, `${shown}:${grpcPort}`, serverCredentials(this.#tls), this.options.limits).catch(
       notBound("grpcPort", host, grpcPort),
     );
     const ops = await listen(this.#ops, opsPort, host).catch(notBound("opsPort", host, opsPort));

@@ -12,12 +12,14 @@ import {
 import { acceptedKey } from "../../rpc/call-facts.ts";
 import { connectError } from "../../rpc/errors.ts";
 import { wireBytes } from "../../rpc/wire-cache.ts";
+import { CONNECTION_BOUNDS, type ConnectionBounds } from "../connection-bounds.ts";
 import { asBuffer } from "../envelope.ts";
 import type { WriterOptions } from "../frame-writer.ts";
 import { RST_CALM, RST_CANCEL } from "../http-message.ts";
 import { LARGE_FRAME, waitForReader } from "../progress.ts";
 import { type AnyGuarded, contextOf, decode, type Impl, headersOnce, statusOf } from "./call.ts";
 import { definitionOf } from "./definition.ts";
+import { boundServer, guardServer } from "./guard-server.ts";
 import { type Call, http2StreamOf } from "./http2-stream.ts";
 import { streaming } from "./stream.ts";
 
@@ -28,6 +30,7 @@ export interface GrpcOptions extends WriterOptions {
   /** Time between two HTTP/2 PINGs on an idle connection, and how long an answer may take. */
   readonly keepaliveMs: number;
   readonly keepaliveTimeoutMs: number;
+  readonly bounds: ConnectionBounds;
 }
 
 /** A server with every method of the service; not yet bound. */
@@ -40,6 +43,7 @@ export function grpcServer(guarded: AnyGuarded, options: GrpcOptions): Server {
     "grpc.keepalive_timeout_ms": options.keepaliveTimeoutMs,
     "grpc.keepalive_permit_without_calls": 1,
   });
+  boundServer(server, options.bounds);
   const implementation: UntypedServiceImplementation = {};
   for (const method of guarded.desc.methods) {
     const impl = (guarded.impl as unknown as Record<string, Impl>)[method.localName] as Impl;
@@ -53,9 +57,18 @@ export function grpcServer(guarded: AnyGuarded, options: GrpcOptions): Server {
 }
 
 /** Binds the server; answers the port. */
-export function listenGrpc(server: Server, address: string, credentials: ServerCredentials): Promise<number> {
+export function listenGrpc(
+  server: Server,
+  address: string,
+  credentials: ServerCredentials,
+  bounds: ConnectionBounds = CONNECTION_BOUNDS,
+): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
-  server.bindAsync(address, credentials, (error, port) => (error === null ? resolve(port) : reject(error)));
+  server.bindAsync(address, credentials, (error, port) => {
+    if (error !== null) return reject(error);
+    guardServer(server, bounds);
+    return resolve(port);
+  });
   return promise;
 }
 

@@ -3,7 +3,6 @@ import { once } from "node:events";
 import { connect, constants } from "node:http2";
 import { suite, test } from "node:test";
 import type { JsonObject } from "@bufbuild/protobuf";
-import { REQUEST_MS } from "../../../src/bindings/http-exchange.ts";
 import { type Bed, openBed, send, sharedBed, startTask } from "../bed.ts";
 import type { HttpRequest } from "../callers/http.ts";
 import { Http2Client, type Http2Reply, replyOf } from "../callers/http2.ts";
@@ -194,19 +193,6 @@ suite("HTTP/2 in clear text", () => {
         assert.ok(sent > 2 * MiB, "what came after the refusal was taken");
       }
       assert.equal((await client.fetch({ method: "GET", target: "/.well-known/agent-card.json" })).status, 200);
-    }));
-
-  test("a body that does not come in time has its stream reset", (t) =>
-    withClient(bed(), async (client) => {
-      t.mock.timers.enable({ apis: ["setTimeout"] });
-      const stream = client.begin("POST", "/jsonrpc", JSON_CALL);
-      const closed = once(stream, "close");
-      stream.on("error", () => undefined);
-      stream.write("{");
-      await client.fetch({ method: "GET", target: "/nothing" });
-      t.mock.timers.tick(REQUEST_MS);
-      await closed;
-      assert.equal(stream.rstCode, constants.NGHTTP2_CANCEL);
     }));
 
   test("a caller that resets its stream ends neither the task nor its connection", () =>

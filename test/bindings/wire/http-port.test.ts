@@ -4,7 +4,8 @@ import { connect, type Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { suite, test } from "node:test";
 import { listener } from "../../../src/bindings/http.ts";
-import { REQUEST_MS, sendJson } from "../../../src/bindings/http-exchange.ts";
+import { CONNECTION_BOUNDS } from "../../../src/bindings/connection-bounds.ts";
+import { sendJson } from "../../../src/bindings/http-exchange.ts";
 import { HttpPort, type HttpPortOptions } from "../../../src/bindings/http-port.ts";
 import { Egress } from "../../../src/bindings/progress.ts";
 import { Http2Client } from "../callers/http2.ts";
@@ -161,7 +162,7 @@ suite("the HTTP port", () => {
     // Both were accepted once a later connection was served.
     await sendAlone(port, sockets[1] as Socket, " ");
     const ends = sockets.map(textOf);
-    t.mock.timers.tick(REQUEST_MS);
+    t.mock.timers.tick(CONNECTION_BOUNDS.requestMs);
     assert.deepEqual(await Promise.all(ends), ["", ""]);
   });
 
