@@ -9,7 +9,7 @@ import type { StoredPushConfig } from "./push-configs.ts";
 export type DeliveryState = "active" | "done" | "parked";
 
 /** How far a webhook is. */
-export interface DeliveryProgress {
+interface DeliveryProgress {
   readonly is: DeliveryState;
   /** Up to here it has acknowledged: the next entry after it is the next one to go. Never goes back. */
   readonly acknowledged: Position;

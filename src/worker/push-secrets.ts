@@ -9,9 +9,6 @@ const SEALED = 0;
 const NAME_BYTES = 4;
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
-/** Bytes of a key: AES-256. */
-export const KEY_BYTES = 32;
-
 interface Key {
   /** The beginning of its digest: tells which key has sealed. */
   readonly name: Buffer;
@@ -22,7 +19,7 @@ interface Key {
 export class PushSecrets {
   readonly #keys: readonly Key[];
 
-  /** `keys`: of {@link KEY_BYTES}; the first seals, all of them open, so that keys can be rotated. None: nothing is sealed. */
+  /** `keys`: of 32 bytes (AES-256); the first seals, all of them open, so that keys can be rotated. None: nothing is sealed. */
   constructor(keys: readonly Buffer[] = []) {
     this.#keys = keys.map((key) => ({ key, name: createHash("sha256").update(key).digest().subarray(0, NAME_BYTES) }));
   }

@@ -1,10 +1,8 @@
 /** The store in one process: the embedded default. Every operation is one synchronous step, so it is atomic. */
-import { RefusedError, TaskError, taskNotFound } from "../../core/errors.ts";
+import { RefusedError, TaskError } from "../../core/errors.ts";
 import { type Entry, type Position, START } from "../../core/log-entry.ts";
-import type { PushConfigRequest, StoredPushConfig } from "../../core/push-configs.ts";
 import type { Quota, Spent } from "../../core/quotas.ts";
 import { type Scope, scopeKey } from "../../core/scope.ts";
-import type { Delivery, DeliveryClaim, DeliveryReport, LetGo, ReportReply } from "../../core/deliveries.ts";
 import type {
   Batch,
   CommandReply,
@@ -33,6 +31,7 @@ import type {
 } from "../../core/storage.ts";
 import { uuidv7 } from "../../core/uuid.ts";
 import { MemoryDeliveries } from "./deliveries.ts";
+import { MemoryWebhooks } from "./webhooks.ts";
 import { Leases } from "./leases.ts";
 import { MemoryQuotas } from "./memory-quotas.ts";
 import { Repeats } from "./repeats.ts";
@@ -64,27 +63,24 @@ export interface MemoryStorageOptions {
 const LAG_BYTES = 16 * 1024 * 1024;
 
 /** Keeps every log in this process. */
-export class MemoryStorage implements Storage {
+export class MemoryStorage extends MemoryWebhooks implements Storage {
   readonly shared: boolean = false;
   readonly #options: MemoryStorageOptions;
   readonly #now: () => number;
-  readonly #tasks = new Map<string, TaskRecord>();
   readonly #index = new TaskIndex();
   readonly #repeats: Repeats;
   readonly #leases: Leases;
-  readonly #retention: Retention;
-  readonly #deliveries: MemoryDeliveries;
   readonly #quotas: MemoryQuotas;
 
   constructor(options: MemoryStorageOptions) {
+    const now = options.now ?? Date.now;
+    super(new Retention(options, now), new MemoryDeliveries(options.leaseMs, now));
     this.#options = options;
-    this.#now = options.now ?? Date.now;
+    this.#now = now;
     this.#repeats = new Repeats(this.#now);
     this.#leases = new Leases(options.leaseMs, this.#now);
-    this.#retention = new Retention(options, this.#now);
     this.#quotas = new MemoryQuotas(this.#now);
-    this.#deliveries = new MemoryDeliveries(options.leaseMs, this.#now);
-    this.#deliveries.onDue = (taskId) => this.#leases.tellAll({ is: "deliveries", taskId });
+    this.deliveries.onDue = (taskId) => this.#leases.tellAll({ is: "deliveries", taskId });
   }
 
   newId(_repeatKey: string): string {
@@ -92,18 +88,18 @@ export class MemoryStorage implements Storage {
   }
 
   async findRepeat(key: RepeatKey): Promise<Repeat | undefined> {
-    return this.#repeats.find(key, (taskId) => this.#tasks.get(taskId));
+    return this.#repeats.find(key, (taskId) => this.tasks.get(taskId));
   }
 
   async create(request: CreateRequest): Promise<CreateReply> {
-    const known = this.#tasks.get(request.id);
+    const known = this.tasks.get(request.id);
     if (known?.created !== undefined) {
       const lease = request.lease && { taskId: known.id, epoch: known.created.epoch, token: request.lease.token };
       return { is: "created", entries: placed(request.entries, known.created), lease };
     }
-    const repeat = request.repeat && this.#repeats.find(request.repeat, (taskId) => this.#tasks.get(taskId));
+    const repeat = request.repeat && this.#repeats.find(request.repeat, (taskId) => this.tasks.get(taskId));
     if (repeat !== undefined) return { is: "repeat", repeat };
-    if (!this.#retention.makeRoom((task) => this.#remove(task))) {
+    if (!this.retention.makeRoom((task) => this.#remove(task))) {
       throw new TaskError("RESOURCE_EXHAUSTED", "the store is full of running tasks", { retryAfterMs: 1000 });
     }
     const task = new TaskRecord(request.id, request.scope, request.contextId, request.head);
@@ -111,15 +107,15 @@ export class MemoryStorage implements Storage {
     if (request.push !== undefined) task.setPushConfig(request.push);
     const entries = this.#write(task, () => task.push(request.entries, this.#now()), request.head);
     task.created = placeOf(entries);
-    if (request.push !== undefined) this.#deliveries.attach(task, request.push.id, START);
-    this.#tasks.set(task.id, task);
+    if (request.push !== undefined) this.deliveries.attach(task, request.push.id, START);
+    this.tasks.set(task.id, task);
     if (request.repeat !== undefined) this.#repeats.add(request.repeat, task, task.position.offset);
     if (lease === undefined && !task.terminal) this.#leases.wait(task);
     return { is: "created", entries, lease };
   }
 
   async append(lease: Lease, batch: Batch): Promise<readonly Entry[]> {
-    const task = this.#tasks.get(lease.taskId);
+    const task = this.tasks.get(lease.taskId);
     if (task === undefined) throw new RefusedError("FENCED");
     const mark = batch.entries[0]?.mark ?? "";
     if (task.lastBatch?.mark === mark) return placed(batch.entries, task.lastBatch.place);
@@ -135,7 +131,7 @@ export class MemoryStorage implements Storage {
   }
 
   async command(request: CommandRequest): Promise<CommandReply> {
-    const task = this.#found(request.taskId);
+    const task = this.found(request.taskId);
     const repeat = request.repeat && this.#repeats.find(request.repeat, () => task);
     const known = task.answerTo(request.entry.mark);
     if (known !== undefined) return { is: "appended", ...known };
@@ -167,7 +163,7 @@ export class MemoryStorage implements Storage {
         ),
       ready?.head,
     );
-    if (request.push !== undefined) this.#keep(task, request.push, before);
+    if (request.push !== undefined) this.keep(task, request.push, before);
     const offset = written.at(-1)?.offset ?? 0;
     if (request.what === "cancel") task.cancelRequested = task.lastCommand;
     if (request.repeat !== undefined) this.#repeats.add(request.repeat, task, offset);
@@ -179,19 +175,19 @@ export class MemoryStorage implements Storage {
   }
 
   async meta(taskId: string): Promise<TaskMeta | undefined> {
-    return this.#tasks.get(taskId)?.meta();
+    return this.tasks.get(taskId)?.meta();
   }
 
   async checkpointOf(taskId: string): Promise<StoredCheckpoint | undefined> {
-    return this.#tasks.get(taskId)?.checkpoint;
+    return this.tasks.get(taskId)?.checkpoint;
   }
 
   async read(taskId: string, after: Position): Promise<TailStep> {
-    return this.#found(taskId).page(after);
+    return this.found(taskId).page(after);
   }
 
   tail(taskId: string, after: Position, signal: AbortSignal): AsyncIterableIterator<TailStep> {
-    return new MemoryTail(taskId, after, signal, () => this.#tasks.get(taskId));
+    return new MemoryTail(taskId, after, signal, () => this.tasks.get(taskId));
   }
 
   async take(request: LeaseRequest, limit: number): Promise<readonly Taken[]> {
@@ -200,7 +196,7 @@ export class MemoryStorage implements Storage {
 
   async renew(renewals: readonly Renewal[]): Promise<readonly RenewReply[]> {
     return renewals.map(({ lease, consumed }): RenewReply => {
-      const task = this.#tasks.get(lease.taskId);
+      const task = this.tasks.get(lease.taskId);
       if (task === undefined || !this.#leases.renew(task, lease)) return { is: "fenced" };
       task.consume(consumed);
       return { is: "held", end: task.meta().position };
@@ -208,7 +204,7 @@ export class MemoryStorage implements Storage {
   }
 
   async heal(lease: Lease): Promise<HealReply> {
-    const task = this.#tasks.get(lease.taskId);
+    const task = this.tasks.get(lease.taskId);
     if (task === undefined) throw new RefusedError("FENCED");
     this.#leases.hold(task, lease);
     // What this process has stored, it keeps.
@@ -216,7 +212,7 @@ export class MemoryStorage implements Storage {
   }
 
   async release(lease: Lease, to: "rest" | "ready", consumed: number): Promise<void> {
-    const task = this.#tasks.get(lease.taskId);
+    const task = this.tasks.get(lease.taskId);
     if (task === undefined) throw new RefusedError("FENCED");
     if (this.#leases.released(task, lease)) return;
     this.#leases.hold(task, lease);
@@ -229,7 +225,7 @@ export class MemoryStorage implements Storage {
   }
 
   async checkpoint(taskId: string, lease: Lease | undefined, checkpoint: StoredCheckpoint): Promise<void> {
-    const task = this.#found(taskId);
+    const task = this.found(taskId);
     if (lease === undefined || task.terminal) {
       if (!task.terminal) throw new RefusedError("FENCED");
     } else {
@@ -239,59 +235,17 @@ export class MemoryStorage implements Storage {
     const entry = task.entries[offset - task.firstOffset];
     if (entry?.mark !== mark) throw new RefusedError("STALE");
     if (offset <= (task.checkpoint?.position.offset ?? 0)) return;
-    this.#retention.account(task, () => {
+    this.retention.account(task, () => {
       task.checkpoint = checkpoint;
       const { windowEntries, windowBytes, webhookLagBytes = LAG_BYTES } = this.#options;
-      task.trim(windowEntries, windowBytes, this.#deliveries.needed(task, webhookLagBytes));
+      task.trim(windowEntries, windowBytes, this.deliveries.needed(task, webhookLagBytes));
     });
-  }
-
-  async setPushConfig(taskId: string, config: PushConfigRequest): Promise<void> {
-    const task = this.#found(taskId);
-    task.checkPushConfig(config);
-    this.#keep(task, config, task.position);
-  }
-
-  async pushConfig(taskId: string, id: string): Promise<StoredPushConfig | undefined> {
-    return this.#tasks.get(taskId)?.pushConfig(id);
-  }
-
-  async pushConfigs(taskId: string): Promise<readonly StoredPushConfig[]> {
-    return this.#tasks.get(taskId)?.pushConfigs ?? [];
-  }
-
-  async deletePushConfig(taskId: string, id: string): Promise<void> {
-    const task = this.#tasks.get(taskId);
-    if (task === undefined) return;
-    this.#retention.account(task, () => task.deletePushConfig(id));
-    this.#deliveries.detach(task, id);
-  }
-
-  async claimDeliveries(token: string, limit: number): Promise<readonly DeliveryClaim[]> {
-    return this.#deliveries.claim(token, limit);
-  }
-
-  async deliveriesOf(taskId: string): Promise<readonly Delivery[]> {
-    const task = this.#tasks.get(taskId);
-    return task === undefined ? [] : this.#deliveries.of(task);
-  }
-
-  async holdDeliveries(claims: readonly DeliveryClaim[]): Promise<readonly boolean[]> {
-    return claims.map(({ taskId, token }) => this.#deliveries.hold(this.#tasks.get(taskId), token));
-  }
-
-  async reportDelivery({ taskId, token }: DeliveryClaim, report: DeliveryReport): Promise<ReportReply> {
-    return this.#deliveries.report(this.#tasks.get(taskId), token, report);
-  }
-
-  async letGo({ taskId, token }: DeliveryClaim, how: LetGo): Promise<boolean> {
-    return this.#deliveries.letGo(this.#tasks.get(taskId), token, how);
   }
 
   async list(scope: Scope, filter: ListFilter, after: ListCursor | undefined, limit: number): Promise<ListPage> {
     const { ids, total, more } = this.#index.page(scopeKey(scope), filter, after, limit);
     const rows = ids.flatMap((id) => {
-      const task = this.#tasks.get(id);
+      const task = this.tasks.get(id);
       return task === undefined ? [] : [{ id, head: task.head }];
     });
     return { rows, total, more };
@@ -303,7 +257,7 @@ export class MemoryStorage implements Storage {
 
   async sweep(): Promise<Swept> {
     const expired = this.#leases.expire();
-    const { removed, abandoned } = this.#retention.sweep(
+    const { removed, abandoned } = this.retention.sweep(
       (task) => this.#remove(task),
       (task) => this.#leases.isLive(task),
     );
@@ -319,13 +273,13 @@ export class MemoryStorage implements Storage {
   }
 
   async close(): Promise<void> {
-    for (const task of this.#tasks.values()) task.publish();
+    for (const task of this.tasks.values()) task.publish();
   }
 
   /** One atomic step that changes a task: index row, byte count, lease and readers follow. */
   #write(task: TaskRecord, push: () => Entry[], head: Head | undefined): Entry[] {
     let entries: Entry[] = [];
-    this.#retention.account(task, () => {
+    this.retention.account(task, () => {
       entries = push();
       if (head === undefined) return;
       this.#index.remove(task.scopeKey, task.row);
@@ -334,33 +288,22 @@ export class MemoryStorage implements Storage {
       this.#index.add(task.scopeKey, task.row);
     });
     if (task.terminal) this.#leases.end(task);
-    this.#deliveries.appended(task);
+    this.deliveries.appended(task);
     task.publish();
-    this.#retention.makeRoom((other) => this.#remove(other), task);
+    this.retention.makeRoom((other) => this.#remove(other), task);
     return entries;
-  }
-
-  #keep(task: TaskRecord, config: StoredPushConfig, after: Position): void {
-    this.#retention.account(task, () => task.setPushConfig(config));
-    this.#deliveries.attach(task, config.id, after);
   }
 
   #atPosition(task: TaskRecord, { offset, mark }: Position): void {
     if (task.position.offset !== offset || task.position.mark !== mark) throw new RefusedError("STALE");
   }
 
-  #found(taskId: string): TaskRecord {
-    const task = this.#tasks.get(taskId);
-    if (task === undefined) throw taskNotFound(taskId);
-    return task;
-  }
-
   #remove(task: TaskRecord): void {
-    this.#tasks.delete(task.id);
+    this.tasks.delete(task.id);
     this.#index.remove(task.scopeKey, task.row);
     this.#repeats.drop(task);
     this.#leases.end(task);
-    this.#deliveries.forget(task);
+    this.deliveries.forget(task);
     task.publish();
   }
 }

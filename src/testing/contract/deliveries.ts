@@ -25,7 +25,7 @@ async function claimOne(lab: Lab, task: Pick<LabTask, "id">): Promise<DeliveryCl
   const [claim, ...others] = await claimAll(lab);
   assert.equal(claim?.taskId, task.id);
   assert.deepEqual(others, []);
-  return claim as DeliveryClaim;
+  return claim;
 }
 
 /** What is stored of a task's webhooks, readable. */
