@@ -24,6 +24,7 @@ interface Flags {
   readonly upstreamLost?: "fail" | "rerun";
   readonly upstreamFirstWordMs?: number;
   readonly upstreamAwayMs?: number;
+  readonly upstreamSettleMs?: number;
   readonly upstreamPollMs?: number;
   readonly upstreamWaitMs?: number;
 }
@@ -54,6 +55,10 @@ export function upstreamOptions(): readonly Option[] {
     option("upstream-lost <policy>", "a task that it has lost ends FAILED, or is sent again (default: fail)").choices(["fail", "rerun"]),
     option("upstream-first-word-ms <ms>", "how long a send waits for its first word; 0: not at all (default: 2000)").argParser(whole),
     option("upstream-away-ms <ms>", "how long it may be away before tasks that wait for it end FAILED (default: 900000)").argParser(whole),
+    option(
+      "upstream-settle-ms <ms>",
+      "how long a message that may have arrived is looked for before it is sent again (default: 10000)",
+    ).argParser(whole),
     option("upstream-poll-ms <ms>", "how often it is asked where it does not stream (default: 1000)").argParser(whole),
     option("upstream-wait-ms <ms>", `how long it is waited for at the start (default: ${WAIT_MS})`).argParser(whole),
   ];
@@ -69,9 +74,10 @@ export function upstreamAsked(command: Command, forwardHeaders: readonly string[
     return undefined;
   }
   const { upstreamExtensions: extensions, upstreamLost: lost, upstreamFirstWordMs: firstWordMs, upstreamAwayMs: awayMs } = flags;
+  const { upstreamSettleMs: settleMs } = flags;
   const client = clientOptions(flags);
   const acceptsMessages = isTrue(flags.upstreamAcceptsMessages);
-  const given = { extensions, lost, firstWordMs, awayMs };
+  const given = { extensions, lost, firstWordMs, awayMs, settleMs };
   const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Partial<UpstreamOptionsInput>;
   return {
     address: addressOf(address),

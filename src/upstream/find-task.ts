@@ -3,7 +3,9 @@ import type { AgentCard, Task } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { type A2AClient, A2AError, type CallOptions } from "../client/index.ts";
 import { isTransient } from "../client/a2a-error.ts";
 import { knowsRepeats } from "../client/send.ts";
+import { pause } from "../core/pause.ts";
 import { isInterrupted, stateOf } from "../core/task.ts";
+import type { UpstreamOptions } from "./upstream-options.ts";
 
 /** Pages of a context that are looked through, and tasks on each. */
 const MAX_PAGES = 10;
@@ -24,9 +26,10 @@ export interface Sought {
   readonly contextId: string;
   /** Of the upstream's task that the message is for; empty where it was to begin one. */
   readonly taskId: string;
-  /** How long ago it was sent, at most. */
-  readonly ageMs: number;
-  readonly extras: CallOptions;
+  /** When it was sent, at the latest, in milliseconds since 1970. */
+  readonly sentAt: number;
+  readonly options: Pick<UpstreamOptions, "settleMs" | "retryMs">;
+  readonly extras: CallOptions & { readonly signal: AbortSignal };
 }
 
 /**
@@ -34,16 +37,27 @@ export interface Sought {
  * when it sees one. Throws {@link Untold} where nobody can tell, and A2AError where the upstream cannot be asked now.
  */
 export async function findTask(sought: Sought): Promise<Task | undefined> {
-  const { client, taskId, ageMs, extras } = sought;
-  if (ageMs < repeatWindowMs(await client.card())) return undefined;
-  if (taskId === "") return lookUp(sought);
-  const task = await client.getTask(taskId, extras);
+  const { client, sentAt, options, extras } = sought;
+  if (Date.now() - sentAt < repeatWindowMs(await client.card())) return undefined;
+  for (;;) {
+    const late = Date.now() - sentAt >= options.settleMs;
+    const found = sought.taskId === "" ? await lookUp(sought) : await taken(sought);
+    if (found !== undefined || late || extras.signal.aborted) return found;
+    await pause(options.retryMs, extras.signal);
+  }
+}
+
+/** The task that a message was for, if it has the message. */
+async function taken(sought: Sought): Promise<Task | undefined> {
+  const task = await sought.client.getTask(sought.taskId, sought.extras);
   // One that still waits, and shows what it was told, was not told this.
   return holds(task, sought) || !isInterrupted(stateOf(task)) ? task : undefined;
 }
 
 /** Looks for the task of a message in its context. Throws as {@link findTask}. */
-export async function lookUp(sought: Omit<Sought, "taskId" | "ageMs">): Promise<Task | undefined> {
+export async function lookUp(
+  sought: Pick<Sought, "client" | "messageId" | "contextId"> & { readonly extras: CallOptions },
+): Promise<Task | undefined> {
   const { client, contextId, extras } = sought;
   let told = true;
   for (let [page, pageToken] = [0, ""]; page < MAX_PAGES; page += 1) {

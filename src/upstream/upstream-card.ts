@@ -25,21 +25,34 @@ export async function connectUpstream(upstream: CardInput, options: ClientOption
   }
 }
 
-/** What a port says that does not speak A2A over gRPC, or not now. */
-const NO_AGENT: ReadonlySet<string> = new Set(["UNAVAILABLE", "UNIMPLEMENTED", "UNKNOWN", "INTERNAL", "DEADLINE_EXCEEDED", "CANCELLED"]);
+/** What a port says that does not speak gRPC, or not now; and one that speaks no A2A. */
+const NOT_NOW: ReadonlySet<string> = new Set(["UNAVAILABLE", "UNKNOWN", "INTERNAL", "DEADLINE_EXCEEDED", "CANCELLED"]);
+const NO_AGENT: ReadonlySet<string> = new Set([...NOT_NOW, "UNIMPLEMENTED"]);
 
 async function connectGrpc(address: string, options: ClientOptionsInput): Promise<A2AClient> {
   const client = await A2AClient.connect(bareCard(address), options);
   try {
     // To those whom it knows an agent may say over gRPC, too, who it is.
-    const card = await client.extendedCard();
+    const card = await whatItSays(() => client.extendedCard());
+    // One that has no such method has others.
+    if (card === undefined) await whatItSays(() => client.getTask("00000000-0000-0000-0000-000000000000"), NO_AGENT);
+    if (card === undefined) return client;
     await client.close();
     return await A2AClient.connect({ ...card, supportedInterfaces: interfacesOf(address) }, options);
   } catch (error) {
-    if (error instanceof A2AError && !NO_AGENT.has(error.reason)) return client;
     await client.close();
     const why = error instanceof Error ? error.message : "";
     throw new A2AError(error, `at ${address} there is neither an agent card nor an agent that speaks A2A over gRPC (${why})`);
+  }
+}
+
+/** The answer of a call; undefined where it is an error of an agent's, and none of those. */
+async function whatItSays<T>(call: () => Promise<T>, others: ReadonlySet<string> = NOT_NOW): Promise<T | undefined> {
+  try {
+    return await call();
+  } catch (error) {
+    if (error instanceof A2AError && !others.has(error.reason)) return undefined;
+    throw error;
   }
 }
 

@@ -18,6 +18,11 @@ export interface UpstreamOptions {
    * Default 2 s.
    */
   readonly firstWordMs: number;
+  /**
+   * How long a message that may have arrived is looked for before it is sent again, to an upstream that knows no repeats: it may show a task
+   * only when it begins to work on it. Default 10 s.
+   */
+  readonly settleMs: number;
   /** Time between two looks for an upstream that is away. Default 1 s. */
   readonly retryMs: number;
   /** How long the upstream may be away before a task that waits for it ends FAILED. Default 15 min. */
@@ -39,6 +44,7 @@ const DEFAULTS: UpstreamOptions = {
   extensions: [],
   forwardHeaders: [],
   firstWordMs: 2000,
+  settleMs: 10_000,
   retryMs: 1000,
   awayMs: 15 * 60_000,
   lost: "fail",

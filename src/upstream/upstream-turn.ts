@@ -137,7 +137,8 @@ export class UpstreamTurn {
       contextId: upstreamId(this.#turn.contextId, this.#turn),
       taskId: this.#onTask?.taskId ?? "",
       // Its message brought the task into its state; the upstream's news came later.
-      ageMs: Date.now() - statusTimeOf(this.#turn.task),
+      sentAt: statusTimeOf(this.#turn.task),
+      options,
       extras: this.#extras(),
     };
     try {

@@ -29,7 +29,7 @@ export class ForeignBed implements AsyncDisposable {
   /** A front that calls the agent through the proxy, and looks for it again at once. Disposed with the bed. */
   async front(init: Partial<ServeInit> = {}, options: UpstreamOptionsInput = {}, call: ClientOptionsInput = {}): Promise<Front> {
     const client = { reconnect: { baseMs: 5, maxMs: 20, attempts: 3 }, attempts: 2, pollIntervalMs: 10, ...options.client };
-    const agent = await upstreamAgent(this.agent.card(this.proxy.port), { retryMs: 10, ...options, client });
+    const agent = await upstreamAgent(this.agent.card(this.proxy.port), { retryMs: 10, settleMs: 200, ...options, client });
     const server = await serve({ ...QUIET, ...init, agent });
     const caller = await A2AClient.connect(`http://127.0.0.1:${server.ports.http}`, { reconnect: { baseMs: 5, maxMs: 50 }, ...call });
     return this.#stack.use(new Front(agent, server, caller));
