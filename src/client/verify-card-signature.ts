@@ -77,7 +77,8 @@ async function faultOf(
     if (known.length === 0) return "a signature is by a key that is not trusted";
     const good = known.filter(isGood);
     if (good.length === 0) return "a signature is by a key that has expired or was revoked";
-    for (const key of good) for (const payload of payloads) if (await isBy(key, { protected: header, payload, signature })) return undefined;
+    for (const key of good)
+      for (const payload of payloads) if (await isBy(key, { protected: header, payload, signature })) return undefined;
     return "a signature does not fit the card";
   } catch (error) {
     return `a signature cannot be judged: ${(error as Error).message}`;

@@ -39,15 +39,20 @@ function isSafeUrl(text: string): boolean {
 const keysUrl = z.string().refine(isSafeUrl, "is an https URL; http is for this machine only");
 
 /** One of something, or a list of it. The messages are those of the list, where a union would have none. */
-function oneOrMore<T extends z.ZodType>(list: z.ZodArray<T>): z.ZodType<z.output<T>[], z.input<T> | z.input<T>[]> {
-  const wrapped = z.preprocess((given) => (Array.isArray(given) || given === undefined ? given : [given]), list);
+function oneOrMore<T extends z.ZodType>(
+  kind: "string" | "object",
+  list: z.ZodArray<T>,
+): z.ZodType<z.output<T>[], z.input<T> | z.input<T>[]> {
+  // Something else stays what it is: of a text that is no JSON it is to be said that it is no list.
+  const isOne = (given: unknown): boolean => typeof given === kind && given !== null && !Array.isArray(given);
+  const wrapped = z.preprocess((given) => (isOne(given) ? [given] : given), list);
   return wrapped as unknown as z.ZodType<z.output<T>[], z.input<T> | z.input<T>[]>;
 }
 
 const issuerSchema = z
   .strictObject({
     issuer: keysUrl,
-    audience: oneOrMore(words.min(1)),
+    audience: oneOrMore("string", words.min(1)),
     jwksUrl: keysUrl.optional(),
     jwks: z.object({ keys: z.array(z.record(z.string(), z.unknown())).min(1) }).optional(),
     secret: z.string().min(32, "is at least 32 characters long").optional(),
@@ -90,7 +95,7 @@ function isScheme(given: Readonly<Record<string, unknown>>): boolean {
   }
 }
 
-const issuersSchema = oneOrMore(z.array(issuerSchema).min(1)).superRefine((issuers, context) => {
+const issuersSchema = oneOrMore("object", z.array(issuerSchema).min(1)).superRefine((issuers, context) => {
   for (const [at, { issuer, prefix }] of issuers.entries()) {
     const before = issuers.slice(0, at);
     if (before.some((one) => one.issuer === issuer))
@@ -103,7 +108,7 @@ const issuersSchema = oneOrMore(z.array(issuerSchema).min(1)).superRefine((issue
 
 const apiKeysSchema = z.strictObject({
   in: z.enum(["header", "query", "cookie"]).default("header"),
-  name: fieldName.default("x-api-key"),
+  name: fieldName.refine((name) => name.toLowerCase() !== "authorization", "is not where bearer tokens are").default("x-api-key"),
   keys: z
     .array(
       z.strictObject({

@@ -1,6 +1,7 @@
 /** JSON-RPC 2.0 over HTTP: every method of a service, by its descriptor (requirements 2.22). */
 import { create, type DescMethod, type DescService, type Message } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
+import { principalKey } from "../../rpc/call-facts.ts";
 import { connectError, wireError } from "../../rpc/errors.ts";
 import { parseJsonInput } from "../../rpc/json-input.ts";
 import type { GuardedService } from "../../rpc/policy.ts";
@@ -94,6 +95,7 @@ class JsonRpcBinding {
           return errorText(element.id, wireError(connectError("INVALID_REQUEST", `${element.method} streams: send it outside of a batch`)));
         }
         const context = this.#context(exchange);
+        context.values.set(principalKey, whole.values.get(principalKey));
         const leave = (): void => context.end(whole.signal.reason);
         whole.signal.addEventListener("abort", leave);
         if (whole.signal.aborted) leave();

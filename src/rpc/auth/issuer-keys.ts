@@ -23,6 +23,8 @@ const FRESH_MS = 10 * 60_000;
 /** An issuer that could not be reached is left alone for so long. */
 const AWAY_MS = 2000;
 const FETCH_MS = 5000;
+/** Time between two warnings. */
+const WARN_MS = 60_000;
 
 /** What the search for a key ends with where the keys are at hand. */
 const TOKENS_FAULT = [errors.JWKSNoMatchingKey, errors.JWKSMultipleMatchingKeys, errors.JOSENotSupported];
@@ -38,6 +40,7 @@ export class IssuerKeys {
   #opening: Promise<RemoteKeys> | undefined;
   /** When the keys are next looked after. */
   #staleAt = 0;
+  #warnAt = 0;
   #away: { readonly until: number; readonly error: unknown } | undefined;
 
   constructor(options: IssuerKeysOptions) {
@@ -56,6 +59,7 @@ export class IssuerKeys {
       return await this.#remote(header, token);
     } catch (error) {
       if (TOKENS_FAULT.some((fault) => error instanceof fault)) throw error;
+      this.#failed(error, "the keys of an issuer cannot be fetched: its callers are told to come back");
       throw unavailable(error);
     }
   };
@@ -68,7 +72,7 @@ export class IssuerKeys {
       await this.#remote.reload();
       this.#staleAt = Date.now() + FRESH_MS;
     } catch (error) {
-      this.#options.warn?.(error, `the keys of ${this.#options.issuer} cannot be fetched yet`);
+      this.#failed(error, "the keys of an issuer cannot be fetched yet");
     }
   }
 
@@ -78,7 +82,7 @@ export class IssuerKeys {
     this.#staleAt = Date.now() + FRESH_MS;
     remote.reload().catch((error: unknown) => {
       this.#staleAt = Date.now() + COOL_DOWN_MS;
-      this.#options.warn?.(error, `the keys of ${this.#options.issuer} cannot be fetched; the ones at hand are used`);
+      this.#failed(error, "the keys of an issuer cannot be fetched: the ones at hand are used");
     });
   }
 
@@ -119,12 +123,17 @@ export class IssuerKeys {
 
   async #fetch(url: string, init: RequestInit): Promise<Response> {
     if (this.#away !== undefined && Date.now() < this.#away.until) throw this.#away.error;
-    try {
-      return await fetch(url, init);
-    } catch (error) {
-      this.#away = { until: Date.now() + Math.min(AWAY_MS, this.#options.coolDownMs ?? AWAY_MS), error };
-      throw error;
-    }
+    return fetch(url, init);
+  }
+
+  /** Leaves the issuer alone for a while, and tells of it now and then: every call may come here. */
+  #failed(error: unknown, message: string): void {
+    const now = Date.now();
+    if (this.#away === undefined || now >= this.#away.until)
+      this.#away = { until: now + Math.min(AWAY_MS, this.#options.coolDownMs ?? AWAY_MS), error };
+    if (now < this.#warnAt) return;
+    this.#warnAt = now + WARN_MS;
+    this.#options.warn?.(error, `${this.#options.issuer}: ${message}`);
   }
 }
 
