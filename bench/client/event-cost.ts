@@ -10,8 +10,8 @@ import { OURS } from "../programs.ts";
 import type { Pair, PairRow } from "../rows/pair-row.ts";
 import type { ClientContext } from "./load.ts";
 
-const EVENTS = 1_000;
-/** Tasks that are read for nothing at first, and then in turns by one and the other. */
+const SCRIPT = "events=1000 bytes=100 kind=artifact";
+/** Tasks that each side reads for nothing at first, and how many it then reads in each of its turns. */
 const WARM = 40;
 const TURNS = 5;
 const TASKS_PER_TURN = 20;
@@ -28,44 +28,37 @@ export const eventCost: PairRow<ClientContext> = {
   async run({ quick, profileDir }) {
     await using server = await startServer(OURS, { profileDir });
     const { grpc = "", rest = "" } = server.urls;
-    const figures: Record<string, Pair> = {};
+    const [text, warm, turns] = quick ? ["events=100 bytes=100 kind=artifact", 1, 1] : [SCRIPT, WARM, TURNS];
+    await using opened = new AsyncDisposableStack();
+    const bare = opened.use(new BareClient(grpc));
+    const sides = [{ call: () => read(bare.send(text)), cpu: 0, events: 0 }];
     for (const binding of BINDINGS) {
       // By the server's own card: with its extensions, as everybody calls it.
-      await using client = await A2AClient.connect(rest, { bindings: [binding] });
-      using bare = new BareClient(grpc);
-      const read = async (events: AsyncIterable<unknown>): Promise<number> => {
-        let count = 0;
-        for await (const _ of events) count += 1;
-        return count;
-      };
-      const text = `events=${quick ? 100 : EVENTS} bytes=100 kind=artifact`;
-      figures[binding] = await compare(
-        () => read(client.send(text)),
-        () => read(bare.send(text)),
-        quick,
-      );
+      const client = opened.use(await A2AClient.connect(rest, { bindings: [binding] }));
+      sides.push({ call: () => read(client.send(text)), cpu: 0, events: 0 });
     }
-    return figures;
+    for (const { call } of sides) await spent(call, warm);
+    globalThis.gc?.();
+    // In turns: other work on the machine hits all of them.
+    for (let turn = 0; turn < turns; turn += 1) {
+      for (const side of sides) {
+        const { cpu, events } = await spent(side.call, TASKS_PER_TURN);
+        side.cpu += cpu;
+        side.events += events;
+      }
+    }
+    const [baseline = NaN, ...ours] = sides.map(({ cpu, events }) => cpu / events);
+    return Object.fromEntries(BINDINGS.map((binding, index): [string, Pair] => [binding, { ours: ours[index] ?? NaN, baseline }]));
   },
 };
 
-/** The CPU of this process for each event of these calls, in microseconds. They take turns: other work on the machine hits both. */
-async function compare(ours: () => Promise<number>, baseline: () => Promise<number>, quick: boolean): Promise<Pair> {
-  const [warm, turns] = quick ? [1, 2] : [WARM, TURNS];
-  await spent(ours, warm);
-  await spent(baseline, warm);
-  globalThis.gc?.();
-  const sums = { ours: { cpu: 0, events: 0 }, baseline: { cpu: 0, events: 0 } };
-  for (let turn = 0; turn < turns; turn += 1) {
-    for (const [side, call] of [["ours", ours] as const, ["baseline", baseline] as const]) {
-      const { cpu, events } = await spent(call, TASKS_PER_TURN);
-      sums[side].cpu += cpu;
-      sums[side].events += events;
-    }
-  }
-  return { ours: sums.ours.cpu / sums.ours.events, baseline: sums.baseline.cpu / sums.baseline.events };
+async function read(events: AsyncIterable<unknown>): Promise<number> {
+  let count = 0;
+  for await (const _ of events) count += 1;
+  return count;
 }
 
+/** The CPU of this process for so many calls, in microseconds, and the events that they brought. */
 async function spent(call: () => Promise<number>, times: number): Promise<{ readonly cpu: number; readonly events: number }> {
   const before = process.cpuUsage();
   let events = 0;

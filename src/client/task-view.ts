@@ -102,11 +102,15 @@ export class TaskView {
 }
 
 function takePosition(value: { metadata?: JsonObject | undefined }): string | undefined {
-  const held: JsonValue | undefined = value.metadata?.[LOG_URI];
-  if (held === undefined) return undefined;
-  const { [LOG_URI]: _, ...rest } = value.metadata ?? {};
-  // Not deleted: an object that loses a member is slow from then on.
-  value.metadata = Object.keys(rest).length > 0 ? rest : undefined;
+  const { metadata } = value;
+  const held: JsonValue | undefined = metadata?.[LOG_URI];
+  if (metadata === undefined || held === undefined) return undefined;
+  // Every frame comes by here, most with nothing else; and an object that loses a member is slow from then on.
+  if (Object.keys(metadata).length === 1) value.metadata = undefined;
+  else {
+    const { [LOG_URI]: _, ...rest } = metadata;
+    value.metadata = rest;
+  }
   const position = typeof held === "object" && held !== null && !Array.isArray(held) ? held["position"] : undefined;
   return typeof position === "string" ? position : undefined;
 }
