@@ -1,6 +1,6 @@
 /**
  * `npm run test:interop [-- --only python,go]`: foreign servers with our client, foreign clients on our server. Writes docs/interop.md where
- * all were run. Exit code 1 where something came otherwise than is known, 2 where the command line is wrong or a program is missing.
+ * all were run. With Python also a front before an agent in Python. Exit code 1 where something came otherwise than is known, 2 where the command line is wrong or a program is missing.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,6 +11,9 @@ import type { ForeignKit } from "./foreign-kit.ts";
 import { KITS } from "./kits.ts";
 import { interopPage } from "./page.ts";
 import { missingTools, runKits, surprises } from "./run.ts";
+import { runToEnd } from "./run-command.ts";
+
+const FRONT_MS = 10 * 60_000;
 
 const USAGE = `usage: npm run test:interop [-- --only ${KITS.map(({ name }) => name).join(",")}]\n`;
 
@@ -29,7 +32,16 @@ async function main(): Promise<number> {
     writeFileSync(join(ROOT, "docs/interop.md"), interopPage({ ...rows, about: kits.flatMap(({ about = [] }) => about) }));
   const wrong = surprises(rows);
   for (const line of wrong) process.stdout.write(`not as expected: ${line}\n`);
-  return wrong.length === 0 ? 0 : 1;
+  const fronted = kits.some(({ name }) => name === "python") ? await frontBeforePython() : 0;
+  return wrong.length === 0 && fronted === 0 ? 0 : 1;
+}
+
+/** A front before a Python agent, in the environment that was built for its kit. Answers the exit code. */
+async function frontBeforePython(): Promise<number | null> {
+  const args = ["test/run.ts", "test/upstream/python.test.ts"];
+  const { code, stdout, stderr } = await runToEnd({ file: process.execPath, args, cwd: ROOT }, FRONT_MS);
+  process.stdout.write(stdout + stderr);
+  return code;
 }
 
 /** The kits named on the command line, none for all; undefined where it is wrong, which is told. */
