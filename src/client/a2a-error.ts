@@ -42,6 +42,15 @@ export class A2AError extends Error {
   }
 }
 
+/** A call that could not be made, as there is no interface or there are no credentials for it: nothing was sent. An {@link A2AError} to users. */
+export class NothingSentError extends A2AError {
+  /** Keeps the code and the message of what was thrown. */
+  constructor(thrown: unknown) {
+    const { message, cause } = A2AError.from(thrown);
+    super(cause, message);
+  }
+}
+
 /** The task that was known is gone, or a send broke off before its task was: the work may have run all the same (CL-11, CL-13, CL-14). */
 export class UnknownOutcomeError extends A2AError {
   override readonly name = "UnknownOutcomeError";

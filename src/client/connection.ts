@@ -1,11 +1,11 @@
 /** Calls to an agent over the first of its interfaces that can be reached: with versions, tenant, credentials, timeouts and retries. */
 import { connect } from "node:net";
-import { type CallOptions, type Client, Code } from "@connectrpc/connect";
+import { type CallOptions, type Client, Code, ConnectError } from "@connectrpc/connect";
 import type { A2AService, AgentCard, StreamResponse } from "../../gen/lf/a2a/v1/a2a_pb.ts";
-import { A2AError, isTransient } from "./a2a-error.ts";
+import { A2AError, isTransient, NothingSentError } from "./a2a-error.ts";
 import type { CardSource } from "./card-source.ts";
 import type { ClientOptions } from "./client-options.ts";
-import { A2A_VERSION, addressOf, type Endpoint, endpointsOf } from "./interfaces.ts";
+import { A2A_VERSION, addressOf, type Endpoint, endpointsOf, nothingSpoken } from "./interfaces.ts";
 import { backoffMs, pause, unlessAborted } from "./pause.ts";
 import { LOG_URI } from "./task-view.ts";
 import { Line } from "./line.ts";
@@ -41,6 +41,13 @@ interface Opened {
   readonly first: IteratorResult<StreamResponse, unknown>;
   readonly frames: AsyncIterator<StreamResponse, unknown>;
   readonly held: Disposable;
+}
+
+/** What a call goes out with. */
+interface Prepared {
+  readonly line: Line;
+  readonly held: Disposable;
+  readonly options: CallOptions;
 }
 
 /** What the user of a run gives along with each of its calls. */
@@ -144,28 +151,33 @@ export class Connection {
     }
   }
 
-  async #once<T>(
-    { signal, timeoutMs, headers, extensions }: CallInit,
-    step: (step: Step, line: Line) => Promise<T>,
-    refresh: boolean,
-  ): Promise<T> {
-    const line = await this.#opened(signal);
-    using _use = line.use();
-    const credentials = await this.options.credentials?.({ refresh, card: await this.card(signal) });
-    const all = {
-      "a2a-version": A2A_VERSION,
-      ...this.#extensions(await this.card(signal), extensions),
-      ...this.options.headers,
-      ...credentials,
-      ...headers,
-    };
-    const options = { signal, headers: all, ...(timeoutMs !== "none" && { timeoutMs: timeoutMs ?? this.options.timeoutMs }) };
+  async #once<T>(init: CallInit, step: (step: Step, line: Line) => Promise<T>, refresh: boolean): Promise<T> {
+    const { line, held, options } = await this.#prepared(init, refresh).catch((thrown: unknown) => {
+      throw new NothingSentError(thrown);
+    });
+    using _use = held;
     try {
       return await step({ calls: line.calls, tenant: line.endpoint.tenant, options }, line);
     } catch (error) {
       if (A2AError.from(error).code === Code.Unavailable) this.#doubtful = true;
       throw error;
     }
+  }
+
+  /** What a call needs before anything of it is sent. */
+  async #prepared({ signal, timeoutMs, headers, extensions }: CallInit, refresh: boolean): Promise<Prepared> {
+    const card = await this.card(signal);
+    const credentials = await this.options.credentials?.({ refresh, card });
+    const all = {
+      "a2a-version": A2A_VERSION,
+      ...this.#extensions(card, extensions),
+      ...this.options.headers,
+      ...credentials,
+      ...headers,
+    };
+    const options = { signal, headers: all, ...(timeoutMs !== "none" && { timeoutMs: timeoutMs ?? this.options.timeoutMs }) };
+    const line = await this.#opened(signal);
+    return { line, held: line.use(), options };
   }
 
   /** The extensions of ours that the card declares, and those that the user wants. */
@@ -189,10 +201,7 @@ export class Connection {
   async #choose(signal: AbortSignal): Promise<Line> {
     const card = await this.card(signal);
     const endpoints = endpointsOf(card, this.options.bindings);
-    if (endpoints.length === 0) {
-      const listed = card.supportedInterfaces.map(({ protocolBinding, protocolVersion }) => `${protocolBinding} ${protocolVersion}`);
-      throw new A2AError(new Error(`the agent offers no interface that this client speaks: ${listed.join(", ") || "none"}`));
-    }
+    if (endpoints.length === 0) throw new A2AError(new ConnectError(nothingSpoken(card, this.options.bindings), Code.Unimplemented));
     let chosen = endpoints[0] as Endpoint;
     if (endpoints.length > 1) {
       for (const endpoint of endpoints) {

@@ -28,6 +28,13 @@ export function endpointsOf(card: AgentCard, preference: readonly ClientBinding[
     : preference.flatMap((binding) => (binding === "CONNECT" ? connectOf(spoken) : spoken.filter((one) => one.binding === binding)));
 }
 
+/** Why {@link endpointsOf} has none: what was asked for, and what the agent has. */
+export function nothingSpoken({ supportedInterfaces }: AgentCard, preference: readonly ClientBinding[] | undefined): string {
+  const listed = supportedInterfaces.map(({ protocolBinding, protocolVersion }) => `${protocolBinding} ${protocolVersion}`);
+  const wanted = preference === undefined ? "interface that this client speaks" : `${preference.join(" or ")} interface, as was asked for`;
+  return `the agent offers no ${wanted}: it has ${listed.join(", ") || "none"}`;
+}
+
 /** Connect at the origins of the interfaces over HTTP: where this project's server has it. */
 function connectOf(spoken: readonly Endpoint[]): readonly Endpoint[] {
   return spoken

@@ -9,7 +9,7 @@ import type {
   Task,
 } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { JsonObject } from "@bufbuild/protobuf";
-import { A2AError, isTransient, UnknownOutcomeError } from "./a2a-error.ts";
+import { A2AError, isTransient, NothingSentError, UnknownOutcomeError } from "./a2a-error.ts";
 import type { Wait } from "./client-options.ts";
 import type { CallExtras, Connection } from "./connection.ts";
 import { isInterrupted, stateOf } from "../core/task.ts";
@@ -77,6 +77,7 @@ async function* sendStreaming(sending: Sending, card: AgentCard): AsyncGenerator
   let cause: A2AError | undefined;
   // A repeat may find that the task waits anew.
   let goesOn = message.taskId !== "";
+  let unseen = true;
   for (let attempt = 1; view.task === undefined; attempt += 1) {
     try {
       const frames = connection.stream({ ...extras, signal }, ({ calls, tenant, options }) =>
@@ -104,8 +105,9 @@ async function* sendStreaming(sending: Sending, card: AgentCard): AsyncGenerator
         cause = thrown;
         break;
       }
-      await mayRepeat(sending, card, thrown, attempt < reconnect.attempts);
-      if (!thrown.unreached) goesOn = false;
+      unseen &&= isUnseen(thrown);
+      await mayRepeat(sending, card, thrown, { more: attempt < reconnect.attempts, unseen });
+      goesOn &&= unseen;
       await comeBack(connection.options, { taskId: undefined, losses: attempt, cause: thrown, signal, waker });
     }
   }
@@ -120,6 +122,7 @@ async function sendUnary(sending: Sending, card: AgentCard, { blocks }: { readon
   const { connection, message, metadata, view, signal, waker, extras } = sending;
   const { reconnect, silenceMs } = connection.options;
   let returnImmediately = !blocks;
+  let unseen = true;
   for (let attempt = 1; ; attempt += 1) {
     const configuration = { ...sending.configuration, returnImmediately };
     const timeout = returnImmediately ? {} : { timeoutMs: knowsRepeats(card) ? silenceMs : ("none" as const) };
@@ -135,8 +138,9 @@ async function sendUnary(sending: Sending, card: AgentCard, { blocks }: { readon
       return frame;
     } catch (thrown) {
       if (!(thrown instanceof A2AError)) throw thrown;
-      await mayRepeat(sending, card, thrown, attempt < reconnect.attempts);
-      returnImmediately ||= !thrown.unreached;
+      unseen &&= isUnseen(thrown);
+      await mayRepeat(sending, card, thrown, { more: attempt < reconnect.attempts, unseen });
+      returnImmediately ||= !unseen;
       await comeBack(connection.options, { taskId: undefined, losses: attempt, cause: thrown, signal, waker });
     }
   }
@@ -144,17 +148,28 @@ async function sendUnary(sending: Sending, card: AgentCard, { blocks }: { readon
 
 /**
  * Throws where the send is not to be made again: the server has refused it; or it broke off with its outcome unknown, and the server does
- * not say that it knows repeats (CL-13 to CL-15).
+ * not say that it knows repeats (CL-13 to CL-15). `unseen`: no attempt so far has come to the server.
  */
-async function mayRepeat({ message }: Sending, card: AgentCard, error: A2AError, more: boolean): Promise<void> {
+async function mayRepeat(
+  { message }: Sending,
+  card: AgentCard,
+  error: A2AError,
+  { more, unseen }: { readonly more: boolean; readonly unseen: boolean },
+): Promise<void> {
   if (!isCut(error)) throw error;
-  if (more && (error.unreached || knowsRepeats(card))) return;
-  if (error.unreached) throw error;
+  const hopeless = error instanceof NothingSentError && !isTransient(error);
+  if (more && !hopeless && (unseen || knowsRepeats(card))) return;
+  if (unseen) throw error;
   throw new UnknownOutcomeError(error, {
     messageId: message.messageId,
     contextId: message.contextId || undefined,
     taskId: error.metadata["taskId"],
   });
+}
+
+/** Whether the server has seen nothing of an attempt that ended so. */
+function isUnseen(error: A2AError): boolean {
+  return error.unreached || error instanceof NothingSentError;
 }
 
 /** Whether an error says nothing about what was asked for. */

@@ -7,7 +7,7 @@ import { suite, test } from "node:test";
 import { create, toJson } from "@bufbuild/protobuf";
 import { type AgentCard, AgentCardSchema, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { A2AClient } from "../../src/client/a2a-client.ts";
-import { A2AError } from "../../src/client/a2a-error.ts";
+import { A2AError, UnknownOutcomeError } from "../../src/client/a2a-error.ts";
 import { addressOf, endpointsOf } from "../../src/client/interfaces.ts";
 import { isTask } from "../../src/client/task-view.ts";
 import { freePort } from "../redis/free-port.ts";
@@ -242,6 +242,27 @@ suite("a client", () => {
 
   test("whose agent offers nothing that it speaks says so", async () => {
     await using client = await A2AClient.connect(cardOf(["JSONRPC", "http://localhost", "0.3"]));
-    await assert.rejects(client.listTasks(), /no interface that this client speaks: JSONRPC 0.3/);
+    await assert.rejects(client.listTasks(), /no interface that this client speaks: it has JSONRPC 0.3/);
+  });
+
+  test("that could send nothing says why, and not that the work may have run", async () => {
+    const card = cardOf(["HTTP+JSON", `http://127.0.0.1:${bed().server.ports.http}`]);
+    const isCertain = (error: A2AError): boolean => error instanceof A2AError && !(error instanceof UnknownOutcomeError);
+    await using wanting = await A2AClient.connect(card, { bindings: ["GRPC"] });
+    const unable = (error: A2AError): boolean =>
+      isCertain(error) && error.message === "the agent offers no GRPC interface, as was asked for: it has HTTP+JSON 1.0";
+    await using locked = await A2AClient.connect(card, {
+      credentials: () => {
+        throw new Error("the vault is locked");
+      },
+    });
+    for (const wait of ["stream", "poll", "block"] as const) {
+      await assert.rejects(async () => wanting.send("complete", { wait }), unable);
+      await assert.rejects(
+        async () => locked.send("complete", { wait }),
+        (error: A2AError) => isCertain(error) && error.message === "the vault is locked",
+      );
+    }
+    await assert.rejects(async () => wanting.follow("a-task"), unable);
   });
 });
