@@ -1,5 +1,5 @@
 /** The certificate, key and authorities of the ports, read from files again when those change. */
-import { X509Certificate } from "node:crypto";
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createSecureContext, type SecureContextOptions } from "node:tls";
 import type { TlsSource } from "../bindings/tls-source.ts";
@@ -127,10 +127,12 @@ function contextOf({ cert, key, clientCa }: Pem, options: TlsOptions): SecureCon
     ciphers: CIPHERS,
     ...(clientCa !== undefined && { ca: clientCa }),
   };
-  checkCertificate("cert", cert, options.cert);
+  const certificate = checkCertificate("cert", cert, options.cert);
   if (clientCa !== undefined) checkCertificate("clientCa", clientCa, options.clientCa);
   try {
     createSecureContext(context);
+    // That one takes a key of another kind than the certificate's, and every handshake fails then.
+    if (!certificate.checkPrivateKey(createPrivateKey(key))) throw new Error("their public keys differ");
   } catch (cause) {
     throw new OptionsError(`tls.key: ${options.key} is not the key of the certificate in ${options.cert}`, { cause });
   }

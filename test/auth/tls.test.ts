@@ -1,5 +1,6 @@
 /** TLS on both ports: who gets a connection, and what changes while connections are open. */
 import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
@@ -284,9 +285,12 @@ test("files that cannot be used are named before any port is bound", async () =>
   const [one, other] = [authority.issue("a", NAMES), authority.issue("b", NAMES)];
   const garbage = join(folder, "garbage.pem");
   writeFileSync(garbage, "nothing");
+  const otherKind = join(folder, "ed25519.key");
+  writeFileSync(otherKind, generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }));
   for (const [tls, message] of [
     [{ cert: join(folder, "none.pem"), key: one.key }, /^tls\.cert: cannot read .*none\.pem$/],
     [{ cert: one.cert, key: other.key }, /^tls\.key: .* is not the key of the certificate/],
+    [{ cert: one.cert, key: otherKind }, /^tls\.key: .* is not the key of the certificate/],
     [{ cert: garbage, key: one.key }, /^tls\.cert: .* holds no certificate in PEM$/],
     [{ cert: one.cert, key: one.key, clientCa: garbage }, /^tls\.clientCa: .* holds no certificate/],
     [{ cert: one.cert }, /^tls\.key: tls\.cert and tls\.key go together$/],
