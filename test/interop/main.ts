@@ -1,6 +1,7 @@
 /**
- * `npm run test:interop [-- --only python,go]`: foreign servers with our client, foreign clients on our server. Writes docs/interop.md where
- * all were run. With Python also a front before an agent in Python. Exit code 1 where something came otherwise than is known, 2 where the command line is wrong or a program is missing.
+ * `npm run test:interop [-- --only python,go]`: foreign servers with our client, foreign clients on our server, and a front before an agent in
+ * Python. Writes docs/interop.md where all were run. Exit code 1 where something came otherwise than is known, 2 where the command line is
+ * wrong or a program is missing.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
