@@ -1,0 +1,21 @@
+/** An agent that ticks until a file is there: `until /path 500` says a tick every 500 ms. Cut off, it goes on after the last tick of its log. */
+import { existsSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import { type Agent, artifact, completed, textPart } from "../../src/index.ts";
+
+const agent: Agent = {
+  card: { name: "ticking", description: "Ticks", version: "1", skills: [{ id: "ticks", name: "Ticks", description: "Ticks", tags: [] }] },
+  resumable: true,
+  async *run({ message, task, signal }) {
+    const content = message.parts[0]?.content;
+    const [, path = "/", ms = "0"] = content?.case === "text" ? content.value.split(" ") : [];
+    for (let tick = task.artifacts[0]?.parts.length ?? 0; ; tick += 1) {
+      const last = existsSync(path);
+      yield artifact({ artifactId: "ticks", parts: [textPart(`${tick}`)] }, { append: tick > 0, lastChunk: last });
+      if (last) break;
+      await delay(Number(ms), undefined, { signal });
+    }
+    yield completed("done");
+  },
+};
+export default agent;
