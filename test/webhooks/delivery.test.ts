@@ -1,6 +1,11 @@
 /** Webhooks as receivers see them. */
 import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { suite, test } from "node:test";
+import { createRemoteJWKSet, jwtVerify } from "jose";
 import { type Part, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { type RunningServer, serve, type ServeInit } from "../../src/server/serve.ts";
 import { A2AClient } from "../../src/client/index.ts";
@@ -49,7 +54,7 @@ for (const store of ["memory", "Redis"]) {
   const init = async (): Promise<Partial<ServeInit>> => (store === "memory" ? {} : { redis: await fileRedis() });
 
   suite(`webhooks (${store})`, () => {
-    test("R-108 R-110 R-111 R-113 a webhook that came with the send gets the whole turn, in order, each event once", async () => {
+    test("R-108 R-109 R-110 R-111 R-113 R-121 C-24 P-41 a webhook that came with a send over gRPC gets the whole turn, in order, each event once", async () => {
       await using bed = await openBed(await init());
       const { client, receiver } = bed;
       const gate = bed.agent.gate();
@@ -60,6 +65,7 @@ for (const store of ["memory", "Redis"]) {
         authentication: { scheme: "Bearer", credentials: "secret" },
       };
       await client.send(`chunks ${gate.name}`, { configuration: { taskPushNotificationConfig } });
+      assert.equal(client.endpoint?.binding, "GRPC");
       await receiver.until(isEnded);
       assert.deepEqual(shown(receiver.received), ["SUBMITTED", "WORKING", "one ", "two ", "WORKING", "three", "COMPLETED"]);
       const ids = receiver.received.map(({ headers }) => headers["webhook-id"]);
@@ -74,7 +80,7 @@ for (const store of ["memory", "Redis"]) {
       }
     });
 
-    test("R-114 what fails is tried again, the same event, before the next one", async () => {
+    test("R-114 C-25 what fails is tried again, the same event, before the next one", async () => {
       await using bed = await openBed(await init());
       const { client, receiver } = bed;
       receiver.next.push(200, 503, 429, (response) => response.destroy());
@@ -122,7 +128,7 @@ for (const store of ["memory", "Redis"]) {
 }
 
 suite("what becomes of a webhook that does not answer as it should", () => {
-  test("R-116 it is parked after so many failures in a row, and GetTaskPushNotificationConfig says so; registered again it goes on", async () => {
+  test("R-116 P-42 it is parked after so many failures in a row, and GetTaskPushNotificationConfig says so; registered again it goes on", async () => {
     await using bed = await openBed({ push: { ...PUSH, maxFailures: 3 } });
     const { client, receiver, server } = bed;
     receiver.answer = 500;
@@ -185,7 +191,7 @@ suite("what becomes of a webhook that does not answer as it should", () => {
     await receiver.until(isEnded);
   });
 
-  test("SV-16 one that hangs holds up neither the stream of its task nor other webhooks, and is tried again after its time", async () => {
+  test("R-115 SV-16 one that hangs holds up neither the stream of its task nor other webhooks, and is tried again after its time", async () => {
     await using bed = await openBed({ push: { ...PUSH, timeoutMs: 200, perHost: 1 } });
     const { client, receiver } = bed;
     await using other = await Receiver.open();
@@ -201,6 +207,43 @@ suite("what becomes of a webhook that does not answer as it should", () => {
 });
 
 suite("what a webhook is told", () => {
+  test("R-131 with push.sign a JWT, by the key that the server publishes: whose, for whom, when, which event of which task", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "throughline-"));
+    const file = join(directory, "key.pem");
+    await writeFile(file, generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ type: "pkcs8", format: "pem" }));
+    try {
+      await using bed = await openBed({ push: { ...PUSH, sign: true }, signing: { keys: [file] } });
+      const { client, receiver, server } = bed;
+      const task = await client.send("complete", { configuration: { taskPushNotificationConfig: { url: receiver.url() } } });
+      await receiver.until(isEnded);
+      const origin = `http://127.0.0.1:${server.ports.http}`;
+      const keys = createRemoteJWKSet(new URL(`${origin}/.well-known/jwks.json`));
+      for (const { headers } of receiver.received) {
+        const token = String(headers["a2a-notification-jwt"]);
+        assert.equal(headers.authorization, `Bearer ${token}`);
+        const { payload, protectedHeader } = await jwtVerify(token, keys, { issuer: origin, audience: new URL(receiver.url()).origin });
+        assert.notEqual(protectedHeader.kid, undefined);
+        assert.equal(payload["taskId"], "id" in task ? task.id : "");
+        assert.equal(payload.jti, headers["webhook-id"]);
+        assert.ok((payload.exp ?? 0) > (payload.iat ?? Infinity));
+      }
+    } finally {
+      await rm(directory, { recursive: true });
+    }
+  });
+
+  test("R-112 the scheme of its credentials is taken in any case, and goes out as it was given", async () => {
+    await using bed = await openBed();
+    const { client, receiver } = bed;
+    for (const scheme of ["bEARER", "Basic", "basic"]) {
+      receiver.received.length = 0;
+      const authentication = { scheme, credentials: "abc=" };
+      await client.send("complete", { configuration: { taskPushNotificationConfig: { url: receiver.url(), authentication } } });
+      await receiver.until(isEnded);
+      assert.equal(receiver.received[0]?.headers.authorization, `${scheme} abc=`);
+    }
+  });
+
   test("R-122 with events: status artifacts are left out", async () => {
     await using bed = await openBed({ push: { ...PUSH, events: "status" } });
     const { client, receiver } = bed;
