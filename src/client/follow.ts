@@ -59,7 +59,10 @@ export async function* follow(following: Following, lost?: { readonly cause: A2A
       if (!(thrown instanceof A2AError)) throw thrown;
       // CL-10, CL-11: it is over, or nobody runs it there, or the server does not stream; GetTask knows which.
       if (thrown.reason === "UNSUPPORTED_OPERATION" || thrown.reason === "TASK_NOT_FOUND") break;
-      if (!isTransient(thrown) && thrown.code !== Code.Internal && thrown.code !== Code.Unknown) throw thrown;
+      if (!isTransient(thrown) && thrown.code !== Code.Internal && thrown.code !== Code.Unknown) {
+        yield* restDespite(following, thrown);
+        return;
+      }
       cause = thrown;
     }
   }
@@ -76,6 +79,19 @@ export async function* fillGaps(following: Following): AsyncGenerator<Followed, 
   } catch (error) {
     if (!(error instanceof A2AError)) throw error;
   }
+}
+
+/**
+ * A stream that ends with an error does not say how its task ends: GetTask does, where the task is over, as that of an agent whose own
+ * error the stream has passed on. Throws the stream's error where it is not, or cannot be read.
+ */
+export async function* restDespite(following: Following, error: A2AError): AsyncGenerator<Followed, void> {
+  const task = await lastWord(following).catch(() => {
+    following.signal.throwIfAborted();
+    throw error;
+  });
+  if (!following.view.terminal) throw error;
+  yield taskFrame(task);
 }
 
 function taskFrame(task: Task): Followed {

@@ -13,7 +13,7 @@ import { A2AError, isTransient, NothingSentError, UnknownOutcomeError } from "./
 import type { Wait } from "./client-options.ts";
 import type { CallExtras, Connection } from "./connection.ts";
 import { isInterrupted, stateOf } from "../core/task.ts";
-import { fillGaps, follow, type Following, poll, statusMark } from "./follow.ts";
+import { fillGaps, follow, type Following, poll, restDespite, statusMark } from "./follow.ts";
 import { comeBack } from "./come-back.ts";
 import type { Waker } from "./pause.ts";
 import type { TaskView } from "./task-view.ts";
@@ -101,7 +101,10 @@ async function* sendStreaming(sending: Sending, card: AgentCard): AsyncGenerator
     } catch (thrown) {
       if (!(thrown instanceof A2AError)) throw thrown;
       if (view.task !== undefined) {
-        if (!isCut(thrown)) throw thrown;
+        if (!isCut(thrown)) {
+          yield* restDespite(followingOf(sending, view.task), thrown);
+          return;
+        }
         cause = thrown;
         break;
       }

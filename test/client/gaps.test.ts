@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { A2AClient } from "../../src/client/a2a-client.ts";
+import type { A2AError } from "../../src/client/a2a-error.ts";
 import { isTask } from "../../src/client/task-view.ts";
 import { eventStream, RawServer } from "../bindings/transport/raw-server.ts";
 
@@ -26,6 +27,7 @@ const NOT_FOUND = {
     details: [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "TASK_NOT_FOUND", domain: "a2a-protocol.org" }],
   },
 };
+const INTERNAL = { error: { code: 500, status: "INTERNAL", message: "the agent raised" } };
 const COMPLETED = { statusUpdate: { ...NAMES, status: { state: "TASK_STATE_COMPLETED" } } };
 const CHUNK = { artifactUpdate: { ...NAMES, append: true, artifact: { artifactId: "answer", ...PART("done") } } };
 
@@ -73,6 +75,22 @@ suite("a stream of another server", () => {
   test("that adds to an artifact without its beginning is completed by GetTask", async () => {
     await using it = await serverOf([{ task: WAITING }, CHUNK, COMPLETED]);
     assert.deepEqual(await textsOf(it.client), ["asked", "begun done"]);
+  });
+
+  test("that ends with an error of the agent has GetTask tell how the task has ended, and fails where it has not", async () => {
+    const failed = { ...WHOLE, status: { state: "TASK_STATE_FAILED" } };
+    const frames = [{ task: { ...WAITING, status: { state: "TASK_STATE_WORKING" } } }, INTERNAL];
+    await using it = await serverOf(frames, () => failed);
+    const task = await it.client.send("raise");
+    assert.ok(isTask(task));
+    assert.equal(task.status?.state, TaskState.FAILED);
+    for (const read of [() => WAITING, () => undefined]) {
+      await using other = await serverOf(frames, read);
+      await assert.rejects(
+        async () => other.client.send("raise"),
+        (error: A2AError) => error.reason === "INTERNAL" && error.message === "the agent raised",
+      );
+    }
   });
 
   test("is all there is where the server has forgotten the task, and says what may be missing", async () => {
