@@ -58,7 +58,7 @@ async function list(flags: Flags): Promise<ExitCode> {
 async function show(id: string, flags: Flags): Promise<ExitCode> {
   const found = (await selected(flags)).filter((record) => record.id.startsWith(id));
   const [record] = found;
-  if (record === undefined) throw new Error(`no record ${id}; \`${commandLine()} records\` shows those that there are`);
+  if (record === undefined) throw new UsageError(`record: there is no ${id}: \`${commandLine()} records\` shows those that there are`);
   if (found.length > 1) throw new UsageError(`record: there are ${found.length} whose id begins with ${id}`);
   if (flags.content) {
     const bytes = await readerOf(flags).content(record);

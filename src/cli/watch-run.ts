@@ -123,6 +123,8 @@ async function afterFailure(
   if (!left) await reportFailure(thrown, { json: call.flags.json === true });
   await printer.end(task, incomplete).catch(() => undefined);
   const id = task?.id ?? taskId ?? (unknown ? thrown.taskId : undefined);
+  const isGone = thrown instanceof A2AError && thrown.reason === "TASK_NOT_FOUND";
+  if (isGone) return open ? EXIT.running : EXIT.failed;
   if (id !== undefined) say(`come back: ${call.again("follow", id)}`);
   else
     say(

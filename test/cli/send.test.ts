@@ -168,6 +168,6 @@ suite("follow", { timeout: 120_000 }, () => {
   test("of a task that is not there ends with 5", async () => {
     const { code, stderr } = await bed.run(["follow", "nope"]);
     assert.equal(code, 5);
-    assert.match(stderr, /^throughline: TASK_NOT_FOUND: /);
+    assert.match(stderr, /^throughline: TASK_NOT_FOUND: .*\n$/);
   });
 });
