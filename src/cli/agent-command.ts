@@ -1,7 +1,9 @@
 /** What the commands that call an agent share: the flags that say where it is and how to call it, and how they end. */
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { A2AClient, A2AError, type ClientBinding, type ClientOptionsInput } from "../client/index.ts";
+import { addressHint, credentialsHint } from "./agent-hints.ts";
 import type { ExitCode } from "./exit-codes.ts";
 import { reportFailure, UsageError } from "./failures.ts";
 import { commandLine } from "./command-line.ts";
@@ -72,17 +74,20 @@ export function calling<F>(command: Command, act: (call: AgentCall<F>) => Promis
     const flags = command.opts<AgentFlags>();
     await using clients = new AsyncDisposableStack();
     const signal = flags.timeout === undefined ? new AbortController().signal : AbortSignal.timeout(flags.timeout * 1000);
+    let client: A2AClient | undefined;
     const call: AgentCall<F> = {
       flags: flags as AgentFlags & F,
       args: command.args,
       signal,
-      connect: async (options = {}) => clients.use(await connect(flags, options, signal)),
+      connect: async (options = {}) => (client = clients.use(await connect(flags, options, signal))),
       again: (...words) => [commandLine(), ...words.map(shellWord), ...givenFlags(command)].join(" "),
     };
     try {
       process.exitCode = await act(call);
     } catch (error) {
-      process.exitCode = await reportFailure(error, { json: flags.json === true });
+      const isUnknown = error instanceof A2AError && error.reason === "UNAUTHENTICATED";
+      const card = isUnknown ? await client?.card().catch(() => undefined) : undefined;
+      process.exitCode = await reportFailure(error, { json: flags.json === true, advice: card && credentialsHint(card) });
     }
   });
 }
@@ -119,6 +124,8 @@ async function connect(flags: AgentFlags, options: ClientOptionsInput, signal: A
   const binding = flags.binding === undefined ? undefined : BINDINGS[flags.binding];
   if ((flags.cert === undefined) !== (flags.key === undefined)) throw new UsageError("--cert and --key go together");
   const [ca, cert, key] = (["ca", "cert", "key"] as const).map((flag) => pem(flag, flags[flag]));
+  if (cert !== undefined && key !== undefined && !isPair(cert, key))
+    throw new UsageError(`--key: ${flags.key} is not the key of the certificate in ${flags.cert} (--cert)`);
   const given: ClientOptionsInput = {
     ...options,
     ...(binding && { bindings: [binding] }),
@@ -130,15 +137,21 @@ async function connect(flags: AgentFlags, options: ClientOptionsInput, signal: A
     return await A2AClient.connect(flags.agent, { ...given, signal });
   } catch (error) {
     if (!(error instanceof A2AError)) throw error;
-    const start = isRefused(error) ? `nothing listens there: \`${commandLine()} serve AGENT\` serves an agent, ` : "";
-    throw new A2AError(error.cause, `${error.message}; ${start}--agent or THROUGHLINE_AGENT says where the agent is`);
+    const { why, advice } = addressHint(error, flags.agent) ?? {};
+    const said = why === undefined ? error.message : `there is no agent card to be had at ${flags.agent.origin}: ${why}`;
+    throw new A2AError(
+      error.cause,
+      `${said}; ${advice === undefined ? "" : `${advice}, `}--agent or THROUGHLINE_AGENT says where the agent is`,
+    );
   }
 }
 
-/** Whether nobody takes connections at the address. */
-function isRefused(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  return ("code" in error && error.code === "ECONNREFUSED") || isRefused(error.cause);
+function isPair(cert: string, key: string): boolean {
+  try {
+    return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
+  } catch {
+    return false;
+  }
 }
 
 function pem(flag: string, file: string | undefined): string | undefined {

@@ -28,24 +28,28 @@ const ADVICE: Readonly<Record<string, (self: string) => string>> = {
   EXTENDED_AGENT_CARD_NOT_CONFIGURED: () => "leave out --extended",
 };
 
-/** Says what was thrown, with `--json` on stdout as well; answers the exit code. */
-export async function reportFailure(thrown: unknown, { json }: { readonly json: boolean }): Promise<ExitCode> {
+/** Says what was thrown and what to try (`advice`; default: by its reason), with `--json` on stdout as well; answers the exit code. */
+export async function reportFailure(
+  thrown: unknown,
+  { json, advice }: { readonly json: boolean; readonly advice?: string | undefined },
+): Promise<ExitCode> {
   if (isBrokenPipe(thrown)) return EXIT.done;
-  say(`throughline: ${failureText(thrown).replace(/\s*\n\s*/g, " ")}`);
+  say(`throughline: ${failureText(thrown, advice).replace(/\s*\n\s*/g, " ")}`);
   if (thrown instanceof UsageError) return EXIT.usage;
   if (json) await writeJsonLine({ error: failureJson(thrown) }).catch(() => undefined);
   return EXIT.failed;
 }
 
-/** One line. */
-export function failureText(error: unknown): string {
+/** One line. `better`: what to try, where more is known than the reason. */
+export function failureText(error: unknown, better?: string): string {
   if (isTimeout(error)) return "no answer in the time that --timeout gives";
   if (!(error instanceof A2AError)) return error instanceof Error ? error.message : String(error);
   const { reason, violations, retryAfterMs } = error;
   const named = reason === "UNKNOWN" ? error.message : `${reason}: ${error.message}`;
   const told = violations.filter(({ field, description }) => !(error.message.includes(field) && error.message.includes(description)));
   const fields = told.map(({ field, description }) => `${field}: ${description}`).join("; ");
-  const advice = retryAfterMs === undefined ? ADVICE[reason]?.(commandLine()) : `try again in ${Math.ceil(retryAfterMs / 1000)} s`;
+  const advice =
+    retryAfterMs === undefined ? (better ?? ADVICE[reason]?.(commandLine())) : `try again in ${Math.ceil(retryAfterMs / 1000)} s`;
   return `${named}${fields && ` (${fields})`}${advice === undefined ? "" : `; ${advice}`}`;
 }
 

@@ -173,7 +173,18 @@ Try it, one line per binding:
 }
 
 /** What callers have to add to these lines, to be let in. */
-function credentialsOf({ options }: RunningServer): { readonly flags: string; readonly curl: string } {
+function credentialsOf(server: RunningServer): { readonly flags: string; readonly curl: string } {
+  const { tls, auth } = server.options;
+  const secret = secretOf(server);
+  if (tls.cert === undefined) return secret;
+  const shows =
+    tls.clientCa !== undefined && (tls.clientAuth === "require" || (auth.clientCertificates !== undefined && secret.flags === ""));
+  const shown = shows ? ` --cert ${quoted("<cert.pem>")} --key ${quoted("<key.pem>")}` : "";
+  const authority = quoted("<ca.pem>");
+  return { flags: ` --ca ${authority}${shown}${secret.flags}`, curl: ` --cacert ${authority}${shown}${secret.curl}` };
+}
+
+function secretOf({ options }: RunningServer): { readonly flags: string; readonly curl: string } {
   const { tokens, auth } = options;
   if (tokens !== undefined || auth.jwt !== undefined)
     return { flags: ` --token ${quoted("<token>")}`, curl: ` -H ${quoted("Authorization: Bearer <token>")}` };
