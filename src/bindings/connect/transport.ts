@@ -1,12 +1,16 @@
-/** Connect's client end: Connect's own, with the options and the errors that all transports have. */
+/** Connect's client end: unary calls by Connect's own, streams by a reader of ours over its HTTP client. */
 import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
-import type { DescMethodStreaming, DescMethodUnary, Message } from "@bufbuild/protobuf";
+import { type DescMethodUnary, toBinary } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
-import { createConnectTransport, Http2SessionManager } from "@connectrpc/connect-node";
-import { type ClientCall, type Frames, type StreamReply, transportOver, type UnaryReply, type Wire } from "../client-call.ts";
+import { createMethodUrl, type UniversalClientFn } from "@connectrpc/connect/protocol";
+import { requestHeader, validateResponse } from "@connectrpc/connect/protocol-connect";
+import { createConnectTransport, createNodeHttpClient, Http2SessionManager } from "@connectrpc/connect-node";
+import { type ClientCall, type StreamReply, transportOver, type UnaryReply, type Wire } from "../client-call.ts";
+import { envelope } from "../envelope.ts";
 import { type ClosableTransport, type ResolvedOptions, resolveTransportOptions, type TransportOptions } from "../transport.ts";
 import { networkError } from "./network-error.ts";
+import { StreamReader } from "./stream-reader.ts";
 
 /** What the Connect transport takes. */
 export interface ConnectTransportOptions extends TransportOptions {
@@ -32,11 +36,18 @@ export function createConnectHttpTransport(options: ConnectTransportOptions): Cl
 
 class ConnectWire implements Wire {
   readonly #transport: Transport;
+  readonly #http: UniversalClientFn;
+  readonly #options: ResolvedOptions<ConnectTransportOptions>;
   readonly close: () => void;
 
-  constructor(transport: Transport, close: () => void) {
-    this.#transport = transport;
-    this.close = close;
+  constructor(
+    options: ResolvedOptions<ConnectTransportOptions>,
+    way: { transport: Transport; http: UniversalClientFn; close: () => void },
+  ) {
+    this.#transport = way.transport;
+    this.#http = way.http;
+    this.#options = options;
+    this.close = way.close;
   }
 
   async unary({ method, request, headers, deadline, signal }: ClientCall): Promise<UnaryReply> {
@@ -49,8 +60,17 @@ class ConnectWire implements Wire {
 
   async stream({ method, request, headers, deadline, signal }: ClientCall): Promise<StreamReply> {
     try {
-      const reply = await this.#transport.stream(method as DescMethodStreaming, signal, timeoutUntil(deadline), headers, once(request));
-      return { header: reply.header, trailer: reply.trailer, frames: framesOf(reply.message) };
+      const { header, body, status } = await this.#http({
+        url: createMethodUrl(this.#options.url, method),
+        method: "POST",
+        header: requestHeader(method.methodKind, true, timeoutUntil(deadline), headers, true),
+        body: once(envelope(0, toBinary(method.input, request))),
+        signal,
+      });
+      validateResponse(method.methodKind, true, status, header);
+      const trailer = new Headers();
+      const frames = new StreamReader({ output: method.output, body, header, trailer, maxMessageBytes: this.#options.maxMessageBytes });
+      return { header, trailer, frames };
     } catch (error) {
       throw networkError(error);
     }
@@ -62,44 +82,16 @@ function timeoutUntil(deadline: number | undefined): number | undefined {
   return deadline === undefined ? undefined : Math.max(1, deadline - Date.now());
 }
 
-async function* once(request: Message): AsyncGenerator<Message> {
-  yield request;
-}
-
-/** Connect's frames end by the signal of the call. No generator: one more of them costs a microsecond for each frame. */
-function framesOf(messages: AsyncIterable<Message>): Frames {
-  const source = messages[Symbol.asyncIterator]();
-  const ended = Promise.withResolvers<void>();
-  return {
-    ended: ended.promise,
-    abort: () => undefined,
-    async next() {
-      try {
-        const step = await source.next();
-        if (step.done !== true) return step;
-      } catch (error) {
-        ended.resolve();
-        throw networkError(error);
-      }
-      ended.resolve();
-      return { done: true, value: undefined };
-    },
-    async return() {
-      ended.resolve();
-      await source.return?.();
-      return { done: true, value: undefined };
-    },
-    [Symbol.asyncIterator]() {
-      return this;
-    },
-  };
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
 }
 
 function overHttp2(options: ResolvedOptions<ConnectTransportOptions>, url: URL): Wire {
   const session = { pingIntervalMs: options.keepaliveMs ?? 60_000, pingTimeoutMs: options.keepaliveTimeoutMs ?? 10_000 };
   const sessionManager = new Http2SessionManager(url, { ...session, connectTimeoutMs: options.connectTimeoutMs }, tlsOf(options));
   const transport = createConnectTransport({ ...common(options), httpVersion: "2", sessionManager });
-  return new ConnectWire(transport, () => sessionManager.abort());
+  const http = createNodeHttpClient({ httpVersion: "2", sessionProvider: () => sessionManager });
+  return new ConnectWire(options, { transport, http, close: () => sessionManager.abort() });
 }
 
 function overHttp1(options: ResolvedOptions<ConnectTransportOptions>, url: URL): Wire {
@@ -114,7 +106,8 @@ function overHttp1(options: ResolvedOptions<ConnectTransportOptions>, url: URL):
     return socket;
   };
   const transport = createConnectTransport({ ...common(options), httpVersion: "1.1", nodeOptions: { agent } });
-  return new ConnectWire(transport, () => agent.destroy());
+  const http = createNodeHttpClient({ httpVersion: "1.1", nodeOptions: { agent } });
+  return new ConnectWire(options, { transport, http, close: () => agent.destroy() });
 }
 
 /** Compression would cost more than it saves on the small frames of a stream. */
