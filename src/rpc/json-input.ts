@@ -100,11 +100,11 @@ class InputWalk {
     if (this.#tooDeep(path, depth)) return json;
     switch (desc.typeName) {
       case "google.protobuf.Struct":
-        return this.#struct(json, path, depth);
+        return isObject(json) && isPlain(json, this.#maxDepth - depth) ? json : this.#struct(json, path, depth);
       case "google.protobuf.ListValue":
-        return this.#listValue(json, path, depth);
+        return Array.isArray(json) && isPlain(json, this.#maxDepth - depth) ? json : this.#listValue(json, path, depth);
       case "google.protobuf.Value":
-        return this.#value(json, path, depth);
+        return isPlain(json, this.#maxDepth - depth) ? json : this.#value(json, path, depth);
       case "google.protobuf.Timestamp":
         return this.#timestamp(json, path);
       case "google.protobuf.Duration":
@@ -210,6 +210,21 @@ class InputWalk {
     if (this.violations.length >= MAX_VIOLATIONS) return;
     this.violations.push({ field: field.slice(0, MAX_PATH).toWellFormed(), description });
   }
+}
+
+/**
+ * Whether free JSON holds nothing that is wrong, and lies no deeper than `levels`; an object or array in another counts two. What is not plain is
+ * walked again for its places: to name the place of each of 100,000 values costs more than all else of a request.
+ */
+function isPlain(json: JsonValue, levels: number): boolean {
+  if (levels < 0) return false;
+  if (typeof json === "string") return json.isWellFormed();
+  if (typeof json === "number") return Number.isFinite(json);
+  if (typeof json !== "object" || json === null) return true;
+  if (levels < 1) return false;
+  if (Array.isArray(json)) return json.every((item) => isPlain(item, levels - 2));
+  for (const key of Object.keys(json)) if (!key.isWellFormed() || !isPlain(json[key] as JsonValue, levels - 2)) return false;
+  return true;
 }
 
 const namesOf = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>();

@@ -1,0 +1,69 @@
+/** Runs a target: so many inputs or so long, each drawn from the seed and its number. */
+import { Random } from "./random.ts";
+import type { Target } from "./target.ts";
+
+/** What one input, or one look at good callers, may take. */
+const HANG_MS = 30_000;
+/** Good callers are looked after once in so many inputs. */
+const CHECK_EVERY = 50;
+/** Memory is measured from here on: what is loaded lazily is loaded by then. */
+const WARM_UP = 200;
+/** More than this in a run is a leak; what a collector leaves lying is less. */
+const GROWTH_BYTES = 200 * 1024 * 1024;
+
+/** How long a target is fuzzed. */
+export interface FuzzOptions {
+  readonly seed: number;
+  /** Number of the first input. */
+  readonly from: number;
+  readonly inputs: number;
+  readonly minutes: number;
+}
+
+/** What came of it. */
+export interface FuzzResult {
+  readonly inputs: number;
+  readonly seconds: number;
+  readonly grownBytes: number;
+}
+
+/** Fuzzes a target. Rejects at the first fault, with the number of its input. */
+export async function fuzz(target: Target, { seed, from, inputs, minutes }: FuzzOptions): Promise<FuzzResult> {
+  const stray = Promise.withResolvers<never>();
+  stray.promise.catch(() => undefined);
+  const onStray = (error: unknown): void => stray.reject(new Error("nobody took an error", { cause: error }));
+  process.on("unhandledRejection", onStray).on("uncaughtException", onStray);
+  const begun = performance.now();
+  const end = begun + minutes * 60_000;
+  let at = from;
+  let warm = process.memoryUsage().rss;
+  try {
+    await using open = await target.open();
+    for (; at < from + inputs && performance.now() < end; at += 1) {
+      await Promise.race([within(`input ${at}`, open.input(new Random(Math.imul(seed, 0x9e3779b1) + at))), stray.promise]);
+      if ((at + 1) % CHECK_EVERY === 0) await Promise.race([within("the check of good callers", open.check()), stray.promise]);
+      if (at - from === WARM_UP) warm = process.memoryUsage().rss;
+    }
+    await Promise.race([within("the check of good callers", open.check()), stray.promise]);
+  } catch (error) {
+    throw new Error(`${target.name}: input ${at} of seed ${seed} (--target ${target.name} --seed ${seed} --from ${at} --inputs 1)`, {
+      cause: error,
+    });
+  } finally {
+    process.off("unhandledRejection", onStray).off("uncaughtException", onStray);
+  }
+  const grownBytes = process.memoryUsage().rss - warm;
+  if (grownBytes > GROWTH_BYTES)
+    throw new Error(`${target.name}: the process grew by ${Math.round(grownBytes / 2 ** 20)} MiB in ${at - from} inputs of seed ${seed}`);
+  return { inputs: at - from, seconds: (performance.now() - begun) / 1000, grownBytes };
+}
+
+async function within<T>(what: string, promise: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error(`${what} hangs`)), HANG_MS);
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
