@@ -3,6 +3,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { A2AError } from "../client/index.ts";
 import { commandLine } from "./command-line.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { shellWord } from "./shell-word.ts";
 import { isBrokenPipe, say, writeJsonLine } from "./output.ts";
 
 /** The command line is wrong in a way that only the command knows. */
@@ -44,13 +45,18 @@ export async function reportFailure(
 export function failureText(error: unknown, better?: string): string {
   if (isTimeout(error)) return "no answer in the time that --timeout gives";
   if (!(error instanceof A2AError)) return error instanceof Error ? error.message : String(error);
-  const { reason, violations, retryAfterMs } = error;
+  const { reason, violations, retryAfterMs, metadata } = error;
   const named = reason === "UNKNOWN" ? error.message : `${reason}: ${error.message}`;
   const told = violations.filter(({ field, description }) => !(error.message.includes(field) && error.message.includes(description)));
   const fields = told.map(({ field, description }) => `${field}: ${description}`).join("; ");
-  const advice =
-    retryAfterMs === undefined ? (better ?? ADVICE[reason]?.(commandLine())) : `try again in ${Math.ceil(retryAfterMs / 1000)} s`;
+  const advice = retryAfterMs === undefined ? (better ?? adviceOf(reason, metadata)) : `try again in ${Math.ceil(retryAfterMs / 1000)} s`;
   return `${named}${fields && ` (${fields})`}${advice === undefined ? "" : `; ${advice}`}`;
+}
+
+function adviceOf(reason: string, { taskId, configId }: A2AError["metadata"]): string | undefined {
+  if (reason === "TASK_NOT_FOUND" && taskId !== undefined && configId !== undefined)
+    return `\`${commandLine()} push list ${shellWord(taskId)}\` shows its webhooks`;
+  return ADVICE[reason]?.(commandLine());
 }
 
 function failureJson(error: unknown): JsonObject {

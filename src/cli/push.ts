@@ -1,7 +1,7 @@
 /** `throughline push`: the webhooks of a task. */
-import { toJson } from "@bufbuild/protobuf";
+import { type JsonObject, toJson } from "@bufbuild/protobuf";
 import { Command } from "commander";
-import { type TaskPushNotificationConfig, TaskPushNotificationConfigSchema } from "../client/index.ts";
+import { type PushDelivery, type TaskPushNotificationConfig, TaskPushNotificationConfigSchema } from "../client/index.ts";
 import { agentCommand, calling } from "./agent-command.ts";
 import { EXIT } from "./exit-codes.ts";
 import { UsageError } from "./failures.ts";
@@ -53,12 +53,25 @@ function createCommand(): Command {
 
 function getCommand(): Command {
   const command = agentCommand("get")
-    .description("Show a webhook.")
+    .description("Show a webhook, and how far it is where the agent tells.")
     .argument("<task>", "the task's id")
     .argument("<id>", "the webhook's id");
   return calling<object>(command, async ({ args: [taskId = "", id = ""], connect, flags, signal }) => {
-    const config = await (await connect()).getPushConfig(taskId, id, { signal });
-    await show([config], config, flags.json);
+    const client = await connect();
+    const config = await client.getPushConfig(taskId, id, { signal });
+    const delivery = await client.pushDelivery(taskId, id, { signal });
+    if (flags.json)
+      await writeJson({
+        ...(toJson(TaskPushNotificationConfigSchema, config) as JsonObject),
+        ...(delivery && { delivery: { ...delivery } }),
+      });
+    else
+      await write(
+        columns([
+          ["ID", "URL"],
+          [config.id, config.url],
+        ]) + (delivery === undefined ? "" : deliveryText(delivery)),
+      );
     return EXIT.done;
   });
 }
@@ -83,6 +96,13 @@ function deleteCommand(): Command {
     else say("removed");
     return EXIT.done;
   });
+}
+
+/** One line. */
+function deliveryText({ state, acknowledged, failures, retryInSeconds, cause }: PushDelivery): string {
+  const failed = failures === 0 ? [] : [`${failures} ${failures === 1 ? "failure" : "failures"} in a row`];
+  const again = retryInSeconds === 0 ? [] : [`again in ${retryInSeconds} s`];
+  return `\n${[`${state}: acknowledged up to ${acknowledged}`, ...failed, ...(cause === "" ? [] : [cause]), ...again].join("; ")}\n`;
 }
 
 /** People get the ids and addresses and none of the secrets. */

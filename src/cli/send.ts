@@ -20,6 +20,8 @@ interface Flags {
   readonly wait: Wait;
   readonly pollInterval?: number;
   readonly detach?: true;
+  readonly push?: string;
+  readonly pushToken?: string;
 }
 
 const EXAMPLES = `
@@ -29,6 +31,7 @@ Examples:
   git diff | throughline send -                        standard input
   throughline send --task ID 'the second one'          answers what a task asks
   throughline send --refine ID 'add a conclusion'
+  throughline send --push https://example.com/hook --detach hello
   throughline send --detach 'a long one'               prints the ids; throughline follow ID comes back
   throughline send --json hello | jq -c .event         one line per event, the last one has the task
 
@@ -54,6 +57,8 @@ export function sendCommand(): Command {
     )
     .option("--poll-interval <seconds>", "time between two looks when polling (default: 10)", positive)
     .option("--detach", "print the ids of the task, and leave it to run")
+    .option("--push <url>", "a webhook that the agent is to call with every event of the task")
+    .option("--push-token <token>", "what the agent is to send along to it, so that you know it")
     .addHelpText("after", `${EXAMPLES}\n${exitHelp()}`);
   return calling<Flags>(command, send);
 }
@@ -65,7 +70,13 @@ async function send(call: AgentCall<Flags>): Promise<ExitCode> {
   const refined = flags.refine === undefined ? undefined : await refinedTask(call, flags.refine);
   const message = { messageId, parts, ...(refined && { referenceTaskIds: [refined.id] }) };
   const contextId = flags.context ?? refined?.contextId;
-  const target = { ...(flags.task !== undefined && { taskId: flags.task }), ...(contextId !== undefined && { contextId }) };
+  if (flags.pushToken !== undefined && flags.push === undefined) throw new UsageError("--push-token: goes with --push");
+  const webhook = flags.push !== undefined && { taskPushNotificationConfig: { url: flags.push, token: flags.pushToken ?? "" } };
+  const target = {
+    ...(webhook && { configuration: webhook }),
+    ...(flags.task !== undefined && { taskId: flags.task }),
+    ...(contextId !== undefined && { contextId }),
+  };
   if (flags.detach) return detached(call, { message, target });
   return watchRun({
     call,

@@ -21,6 +21,7 @@ import { type CallExtras, type CallInit, Connection } from "./connection.ts";
 import { follow, type Until } from "./follow.ts";
 import type { Endpoint } from "./interfaces.ts";
 import { Waker } from "./pause.ts";
+import { DELIVERY_HEADER, type PushDelivery, pushDeliveryOf } from "./push-delivery.ts";
 import { send } from "./send.ts";
 import { type RunInit, TaskRun } from "./task-run.ts";
 import { TaskView } from "./task-view.ts";
@@ -173,6 +174,16 @@ export class A2AClient implements AsyncDisposable {
 
   getPushConfig(taskId: string, id: string, options: CallOptions = {}): Promise<TaskPushNotificationConfig> {
     return this.#call(options, ({ calls, tenant, options: call }) => calls.getTaskPushNotificationConfig({ taskId, id, tenant }, call));
+  }
+
+  /** How far a webhook is; undefined where the server does not tell: those of this project do. */
+  async pushDelivery(taskId: string, id: string, options: CallOptions = {}): Promise<PushDelivery | undefined> {
+    let delivery: PushDelivery | undefined;
+    const onHeader = (header: Headers): void => void (delivery = pushDeliveryOf(header.get(DELIVERY_HEADER)));
+    await this.#call(options, ({ calls, tenant, options: call }) =>
+      calls.getTaskPushNotificationConfig({ taskId, id, tenant }, { ...call, onHeader }),
+    );
+    return delivery;
   }
 
   /** All webhooks of a task, page by page. */

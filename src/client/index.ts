@@ -31,6 +31,7 @@ export type {
 export { type RecordFilter, RecordReader } from "./acceptance/record-reader.ts";
 export { type ContextRecords, MemoryRecords, type RecordStore } from "./acceptance/record-store.ts";
 export type { Endpoint } from "./interfaces.ts";
+export type { PushDelivery } from "./push-delivery.ts";
 export type { RunEvent, TaskRun } from "./task-run.ts";
 export { type TrustedKeys, verifyCardSignature } from "./verify-card-signature.ts";
 export { FileInbox } from "./webhook-receiver/file-inbox.ts";

@@ -78,7 +78,12 @@ suite("one call", { concurrency: 2, timeout: 240_000 }, () => {
     const created = await bed.run(["push", "create", id, url, "--id", "hook", "--push-token", "s3cret", "--auth", "Bearer more-s3cret"]);
     const table = `ID    URL\nhook  ${url}\n`;
     assert.deepEqual(created, { code: 0, stdout: table, stderr: "" });
-    assert.equal((await bed.run(["push", "get", id, "hook"])).stdout, table);
+    assert.equal((await bed.run(["push", "get", id, "hook"])).stdout, `${table}\ndone: acknowledged up to 5\n`);
+    const shown = JSON.parse((await bed.run(["push", "get", id, "hook", "--json"])).stdout) as Json;
+    assert.deepEqual([shown["url"], shown["delivery"].state, shown["delivery"].failures], [url, "done", 0]);
+    const unknown = await bed.run(["push", "get", id, "other"]);
+    assert.equal(unknown.code, 5);
+    assert.match(unknown.stderr, new RegExp(`; \`node src/cli/main\\.ts push list ${id}\` shows its webhooks\n$`));
     assert.equal((await bed.run(["push", "list", id])).stdout, table);
     const [config] = JSON.parse((await bed.run(["push", "list", id, "--json"])).stdout) as Json[];
     assert.deepEqual([config?.["taskId"], config?.["token"], config?.["authentication"].scheme], [id, "s3cret", "Bearer"]);
