@@ -12,6 +12,7 @@ import { ROOT } from "../e2e/server-process.ts";
 import { countingAgent } from "../examples/callers/counting-agent.ts";
 import { commandsOf, PYTHON, whyNot } from "../examples/callers/toolchains.ts";
 import { TwoReplicas } from "../examples/callers/two-replicas.ts";
+import { freePort } from "../redis/free-port.ts";
 import { until } from "../redis/until.ts";
 
 const FOLDER = join(ROOT, "examples/callers/python-plain");
@@ -28,6 +29,17 @@ suite("the client in plain Python", { skip: whyNot(PYTHON), timeout: 280_000 }, 
     const line = command.replace(/127\.0\.0\.1:\d+/, `127.0.0.1:${service.proxy.port}`);
     const child = spawn("/bin/sh", ["-c", line], { cwd: FOLDER, stdio: ["ignore", "pipe", "inherit"] });
     assert.equal(stateOf(JSON.parse(await text(child.stdout)) as JsonObject), "TASK_STATE_COMPLETED");
+  });
+
+  test("says in one line that nothing was sent where nobody listens, or where the URL is none", async () => {
+    const closed = `http://127.0.0.1:${await freePort()}`;
+    for (const [base, why] of [
+      [closed, "takes no connections"],
+      ["127.0.0.1:8080", "is no URL that begins with http:// or https://"],
+    ] as const) {
+      const child = spawn("python3", [join(FOLDER, "client.py"), base, "3"], { stdio: ["ignore", "ignore", "pipe"] });
+      assert.equal(await text(child.stderr), `nothing was sent: ${base} ${why}\n`);
+    }
   });
 
   test(`ends ${TASKS} tasks at once as they are stored, after cuts, a drain, and a server that is away`, async (t) => {

@@ -49,7 +49,7 @@ def run(base, text):
     """Sends a text. Answers the task at rest or, where the agent makes no task of it, its message."""
     # Sent again, it joins the task of the first time: the agent's card says so (urn:throughline:a2a:idempotent-send:v1).
     send = {"message": {"messageId": str(uuid.uuid4()), "role": "ROLE_USER", "parts": [{"text": text}]}}
-    task, over, lost = None, False, 0
+    task, over, lost, sent = None, False, 0, False
     while lost <= ATTEMPTS:
         time.sleep(random.random() * min(2**lost, 30) if lost else 0)
         # Also a clean end is a cut: only a state says that a task is at rest.
@@ -70,11 +70,13 @@ def run(base, text):
                         return task
         except HTTPError as error:
             # A task that is over is not streamed any more.
-            over = b'"UNSUPPORTED_OPERATION"' in error.read()
+            over, sent = b'"UNSUPPORTED_OPERATION"' in error.read(), True
             if not over and error.code < 500:
                 raise
-        except (OSError, HTTPException):
-            pass
+        except (OSError, HTTPException) as error:
+            if not (task or sent) and isinstance(getattr(error, "reason", None), ConnectionRefusedError):
+                raise ConnectionError(f"nothing was sent: {base} takes no connections") from None
+            sent = True
     if task is None:
         raise RuntimeError("the outcome is unknown: look for the task with ListTasks before you send again")
     return json.load(call(f"{base}/tasks/{task['id']}"))
@@ -82,9 +84,14 @@ def run(base, text):
 
 def main():
     base, *texts = sys.argv[1:] or sys.exit("usage: client.py URL TEXT...")
-    with ThreadPoolExecutor(max_workers=len(texts)) as pool:
-        for answer in pool.map(lambda text: run(base, text), texts):
-            print(json.dumps(answer))
+    if not base.startswith(("http://", "https://")):
+        sys.exit(f"nothing was sent: {base} is no URL that begins with http:// or https://")
+    try:
+        with ThreadPoolExecutor(max_workers=max(len(texts), 1)) as pool:
+            for answer in pool.map(lambda text: run(base, text), texts):
+                print(json.dumps(answer))
+    except (RuntimeError, OSError, HTTPException) as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":
