@@ -6,13 +6,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite, test } from "node:test";
 import { createRemoteJWKSet, jwtVerify } from "jose";
-import { type Part, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { type RunningServer, serve, type ServeInit } from "../../src/server/serve.ts";
 import { A2AClient } from "../../src/client/index.ts";
-import { stateAfter } from "../../src/core/task.ts";
 import { ScenarioAgent } from "../bindings/scenario-agent.ts";
 import { fileRedis } from "../redis/file-redis.ts";
-import { type Received, Receiver } from "./receiver.ts";
+import { Receiver } from "./receiver.ts";
+import { isEnded, shown } from "./shown.ts";
 
 const QUIET = { grpcPort: 0, httpPort: 0, opsPort: 0, workingAfterMs: 2 ** 30, drainDelayMs: 0, streamGraceMs: 0, drainMs: 0 };
 const PUSH = { enabled: true, allow: ["127.0.0.1"], retryBaseMs: 5, retryMaxMs: 20 };
@@ -33,22 +33,6 @@ async function openBed(init: Partial<ServeInit> = {}, agent = new ScenarioAgent(
   const owned = stack.move();
   return { agent, server, client, receiver, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
-
-function textOf({ content }: Part): string {
-  return content.case === "text" ? content.value : "";
-}
-
-/** What came, as one reads it. */
-function shown(received: readonly Received[]): string[] {
-  return received.map(({ event: { payload } }) => {
-    if (payload.case === "artifactUpdate") return payload.value.artifact?.parts.map(textOf).join("|") ?? "";
-    const status = payload.case === "task" || payload.case === "statusUpdate" ? payload.value.status : undefined;
-    return Object.entries(TaskState).find(([, value]) => value === status?.state)?.[0] ?? "no state";
-  });
-}
-
-const ended = (received: readonly Received[]): boolean => stateAfter(received.at(-1)?.event ?? assert.fail()) === TaskState.COMPLETED;
-const isEnded = (received: readonly Received[]): boolean => received.length > 0 && ended(received);
 
 for (const store of ["memory", "Redis"]) {
   const init = async (): Promise<Partial<ServeInit>> => (store === "memory" ? {} : { redis: await fileRedis() });

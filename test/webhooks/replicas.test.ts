@@ -1,14 +1,13 @@
 /** Webhooks of replicas that crash, stand still and drain, and of a Redis that goes away: in order, with no hole, whoever delivers. */
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
-import { isTerminal, stateAfter } from "../../src/core/task.ts";
 import { send, taskOf } from "../bindings/bed.ts";
 import { ReplicaProcess } from "../e2e/replica-process.ts";
 import { type RedisServer, redisServer } from "../redis/redis-server.ts";
 import { keysOf, storedLog } from "../storage/store-bed.ts";
 import { endOf, progressOf } from "./acknowledgements.ts";
-import { type Received, Receiver } from "./receiver.ts";
+import { Receiver } from "./receiver.ts";
+import { isEnded } from "./shown.ts";
 
 const TICKS = 100;
 const PUSH = { "push-enabled": "true", "push-allow": "127.0.0.1", "push-retry-base-ms": 20, "push-retry-max-ms": 200 };
@@ -57,11 +56,6 @@ async function openBed(): Promise<Bed> {
     },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
-}
-
-/** The terminal event is acknowledged. */
-function isEnded(received: readonly Received[]): boolean {
-  return received.some(({ event, status }) => status === 200 && isTerminal(stateAfter(event) ?? TaskState.UNSPECIFIED));
 }
 
 /** Lets the receiver hold its answers: resolves when it holds one. `letGo` sends them, and those to come. */
