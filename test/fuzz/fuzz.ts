@@ -1,4 +1,6 @@
 /** Runs a target: so many inputs or so long, each drawn from the seed and its number. */
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { Random } from "./random.ts";
 import type { Target } from "./target.ts";
 
@@ -8,8 +10,8 @@ const HANG_MS = 30_000;
 const CHECK_EVERY = 50;
 /** Memory is measured from here on: what is loaded lazily is loaded by then. */
 const WARM_UP = 200;
-/** More than this in a run is a leak; what a collector leaves lying is less. */
-const GROWTH_BYTES = 200 * 1024 * 1024;
+/** More than this that is still in use at the end is a leak. */
+const GROWTH_BYTES = 48 * 1024 * 1024;
 
 /** How long a target is fuzzed. */
 export interface FuzzOptions {
@@ -36,15 +38,17 @@ export async function fuzz(target: Target, { seed, from, inputs, minutes }: Fuzz
   const begun = performance.now();
   const end = begun + minutes * 60_000;
   let at = from;
-  let warm = process.memoryUsage().rss;
+  let grownBytes = 0;
+  let warm = usedBytes();
   try {
     await using open = await target.open();
     for (; at < from + inputs && performance.now() < end; at += 1) {
       await Promise.race([within(`input ${at}`, open.input(new Random(Math.imul(seed, 0x9e3779b1) + at))), stray.promise]);
       if ((at + 1) % CHECK_EVERY === 0) await Promise.race([within("the check of good callers", open.check()), stray.promise]);
-      if (at - from === WARM_UP) warm = process.memoryUsage().rss;
+      if (at - from === WARM_UP) warm = usedBytes();
     }
     await Promise.race([within("the check of good callers", open.check()), stray.promise]);
+    grownBytes = usedBytes() - warm;
   } catch (error) {
     throw new Error(`${target.name}: input ${at} of seed ${seed} (--target ${target.name} --seed ${seed} --from ${at} --inputs 1)`, {
       cause: error,
@@ -52,7 +56,6 @@ export async function fuzz(target: Target, { seed, from, inputs, minutes }: Fuzz
   } finally {
     process.off("unhandledRejection", onStray).off("uncaughtException", onStray);
   }
-  const grownBytes = process.memoryUsage().rss - warm;
   if (grownBytes > GROWTH_BYTES)
     throw new Error(`${target.name}: the process grew by ${Math.round(grownBytes / 2 ** 20)} MiB in ${at - from} inputs of seed ${seed}`);
   return { inputs: at - from, seconds: (performance.now() - begun) / 1000, grownBytes };
@@ -66,4 +69,14 @@ async function within<T>(what: string, promise: Promise<T>): Promise<T> {
   } finally {
     clearTimeout(timer);
   }
+}
+
+setFlagsFromString("--expose-gc");
+const collect = runInNewContext("gc") as () => void;
+
+/** What is in use once all else was collected. */
+function usedBytes(): number {
+  collect();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
 }
