@@ -102,4 +102,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except grpc.RpcError as error:
+        raise SystemExit(f"{error.code().name}: {error.details()}") from None

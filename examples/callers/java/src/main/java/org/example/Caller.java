@@ -128,6 +128,13 @@ public final class Caller {
     Caller caller = new Caller(arguments[0]);
     try {
       show(caller.call(arguments[1], arguments[2]));
+    } catch (StatusRuntimeException error) {
+      // Its code, and what the server says.
+      System.err.println(error.getStatus().getCode() + ": " + error.getStatus().getDescription());
+      System.exit(1);
+    } catch (IllegalStateException | IllegalArgumentException error) {
+      System.err.println(error.getMessage());
+      System.exit(1);
     } finally {
       caller.channel.shutdownNow();
     }
