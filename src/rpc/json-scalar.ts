@@ -59,8 +59,9 @@ export function enumProblem(desc: DescEnum, json: JsonValue): string | undefined
       ? desc.value[json] !== undefined || (desc.open && integerProblem(json, ...INT32) === undefined)
       : desc.values.some((value) => value.name === json || value.jsonName === json);
   if (known) return undefined;
-  const names = desc.values.slice(0, LISTED_NAMES).map((value) => value.name);
-  return `must be one of ${names.join(", ")}${desc.values.length > LISTED_NAMES ? ", …" : ""}`;
+  // The value 0 says nothing: nobody is to choose it.
+  const names = desc.values.filter(({ number }) => number !== 0).map(({ name }) => name);
+  return `must be one of ${names.slice(0, LISTED_NAMES).join(", ")}${names.length > LISTED_NAMES ? ", …" : ""}`;
 }
 
 /** Strings of protobuf are UTF-8, so half a surrogate pair has no place in them. */

@@ -168,7 +168,7 @@ suite("what is refused, each with its place", () => {
   });
 
   test("C-41 an enum name that is unknown or in other letters, and a number no int32 can be", () => {
-    refused({ color: ["COLOR_PINK", "color_red", "1", "", 1.5, 2147483648, true, {}] }, /^must be one of COLOR_UNSPECIFIED, COLOR_RED, /);
+    refused({ color: ["COLOR_PINK", "color_red", "1", "", 1.5, 2147483648, true, {}] }, /^must be one of COLOR_RED, /);
     assert.deepEqual(Object.keys(refusal(ListTasksRequestSchema, { status: "TASK_STATE_RUNNING" })), ["status"]);
   });
 
