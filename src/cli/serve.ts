@@ -17,7 +17,9 @@ import { upstreamAsked, upstreamOptions } from "./upstream-flags.ts";
 
 const HELP = `
 What has a name in brackets is also a variable of the environment, and a key in the file of --config; a flag wins over a variable, a
-variable over the file. Lists are separated by commas, objects are JSON.
+variable over the file. Lists are separated by commas, objects are JSON. In the file the words of a flag are one key, and those below a
+heading are keys of that object: --http-port is {"httpPort":8080}, --redis-url is {"redis":{"url":"redis://127.0.0.1:6379"}}.
+The documents that are named here are in the folder docs of the package.
 
 Examples:
   throughline serve agent.ts

@@ -69,7 +69,9 @@ export const optionsSchema = z.strictObject({
   replica: z.string().min(1).default(`${hostname()}-${process.pid}`).describe("Name of this replica; unique among all."),
   tokens: tokensSchema
     .optional()
-    .describe('Bearer tokens and who they stand for, such as {"s3cret":"alice"}. Default: everybody is let in.'),
+    .describe(
+      'Bearer tokens and who they stand for, such as {"s3cret":"alice"}, or what they may do as well: docs/security.md. Default: everybody is let in.',
+    ),
   auth: authSchema.prefault({}).describe("Who may call, and what."),
   tls: tlsSchema.prefault({}).describe("TLS on the gRPC and the HTTP port."),
   signing: signingSchema.prefault({}).describe("Signatures of the card."),
@@ -208,7 +210,9 @@ export function resolveOptions(given: ServerOptionsInput): ServerOptions {
   const result = optionsSchema.safeParse(given);
   const problems = result.success
     ? contradictions(result.data)
-    : result.error.issues.map(({ path, message }) => `${path.join(".") || "options"}: ${message}`);
+    : result.error.issues.map(
+        ({ path, message }) => `${path.join(".") || "options"}: ${message.replace(/^Invalid input: .*, received undefined$/, "is needed")}`,
+      );
   if (result.success && problems.length === 0) return result.data;
   throw new OptionsError(problems.join("\n"));
 }

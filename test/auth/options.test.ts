@@ -39,6 +39,7 @@ test("what is wrong is told with where it was set", async () => {
       { THROUGHLINE_AUTH_API_KEYS: '{"name":"Authorization","keys":[{"sha256":"12","name":"anonymous"}]}' },
       /name: is not where bearer tokens are\)\n.*sha256: is the SHA-256 of a key, 64 hexadecimal digits\)\n.*name: may not be anonymous/,
     ],
+    [{ THROUGHLINE_AUTH_JWT: '{"issuer":"https://login.example"}' }, "THROUGHLINE_AUTH_JWT (auth.jwt.0.audience: is needed)"],
     [{ THROUGHLINE_TLS_CERT: "a" }, /tls\.key: tls\.cert and tls\.key go together/],
   ] as const) {
     await assert.rejects(readOptions({}, environment, undefined), (error: unknown) => {
