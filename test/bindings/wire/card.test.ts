@@ -210,8 +210,8 @@ suite("the agent card", () => {
   test("R-134 R-348 R-349 names the tokens that a server asks for, whatever the agent's own card says", async () => {
     const tokens = { secret: "alice" };
     for (const card of [{}, FULL_CARD]) {
-      await using bed = await openBed({ tokens }, new ScenarioAgent({ card }));
-      const { text } = await bed.rest.http.fetch({ method: "GET", target: CARD });
+      await using own = await openBed({ tokens }, new ScenarioAgent({ card }));
+      const { text } = await own.rest.http.fetch({ method: "GET", target: CARD });
       const { securitySchemes, securityRequirements } = JSON.parse(text) as JsonObject;
       const scheme = { httpAuthSecurityScheme: { scheme: "Bearer" } };
       assert.deepEqual([securitySchemes, securityRequirements], [{ bearer: scheme }, [{ schemes: { bearer: {} } }]]);
@@ -220,8 +220,8 @@ suite("the agent card", () => {
 
   test("R-134 leaves it to the agent's card how callers authenticate where a function of the server's judges that", async () => {
     const authenticate = (): { name: string } => ({ name: "alice" });
-    await using bed = await openBed({ authenticate }, new ScenarioAgent({ card: FULL_CARD }));
-    const { securityRequirements } = JSON.parse((await bed.rest.http.fetch({ method: "GET", target: CARD })).text) as JsonObject;
+    await using own = await openBed({ authenticate }, new ScenarioAgent({ card: FULL_CARD }));
+    const { securityRequirements } = JSON.parse((await own.rest.http.fetch({ method: "GET", target: CARD })).text) as JsonObject;
     assert.deepEqual(securityRequirements, [{ schemes: { key: {} } }]);
   });
 
