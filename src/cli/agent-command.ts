@@ -3,7 +3,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { A2AClient, A2AError, type ClientBinding, type ClientOptionsInput } from "../client/index.ts";
-import { addressHint, credentialsHint } from "./agent-hints.ts";
+import { addressHint, credentialsHint, webhookHint } from "./agent-hints.ts";
 import type { ExitCode } from "./exit-codes.ts";
 import { reportFailure, UsageError } from "./failures.ts";
 import { commandLine } from "./command-line.ts";
@@ -85,11 +85,17 @@ export function calling<F>(command: Command, act: (call: AgentCall<F>) => Promis
     try {
       process.exitCode = await act(call);
     } catch (error) {
-      const isUnknown = error instanceof A2AError && error.reason === "UNAUTHENTICATED";
-      const card = isUnknown ? await client?.card().catch(() => undefined) : undefined;
-      process.exitCode = await reportFailure(error, { json: flags.json === true, advice: card && credentialsHint(card) });
+      const advice = error instanceof A2AError ? await adviceOn(error, flags.agent, client) : undefined;
+      process.exitCode = await reportFailure(error, { json: flags.json === true, advice });
     }
   });
+}
+
+/** What to try, where the agent's card or address tells more than the error's reason. */
+async function adviceOn(failed: A2AError, agent: URL, client: A2AClient | undefined): Promise<string | undefined> {
+  if (failed.reason !== "UNAUTHENTICATED") return webhookHint(failed, agent);
+  const card = await client?.card().catch(() => undefined);
+  return card && credentialsHint(card);
 }
 
 /** A whole number above 0, for a flag. */

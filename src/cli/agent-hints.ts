@@ -1,5 +1,5 @@
 /** What to try where an agent cannot be reached, or does not let its caller in. */
-import type { AgentCard, SecurityScheme } from "../client/index.ts";
+import type { A2AError, AgentCard, SecurityScheme } from "../client/index.ts";
 import { commandLine } from "./command-line.ts";
 
 /** What is wrong with an agent's address or its TLS, as far as the error tells. */
@@ -23,7 +23,7 @@ export function addressHint(thrown: unknown, { protocol, host }: URL): AddressHi
   if (has(/^(UND_ERR_SOCKET|ECONNRESET)$/) && protocol === "http:")
     return { why: "it closes the connection", advice: `it may want TLS: try https://${host}` };
   // HTTP/2 alone is spoken there, or only gRPC over it.
-  if (causes.some(({ name }) => name === "HTTPParserError") || has(/NO_APPLICATION_PROTOCOL/) || /HTTP 415$/.test(causes[0]?.message ?? ""))
+  if (causes.some(({ name }) => name === "HTTPParserError") || has(/NO_APPLICATION_PROTOCOL/) || causes[0]?.message.endsWith("HTTP 415"))
     return { why: undefined, advice: "this looks like a gRPC port: the card is at the agent's HTTP port" };
   return undefined;
 }
@@ -32,6 +32,15 @@ export function addressHint(thrown: unknown, { protocol, host }: URL): AddressHi
 export function credentialsHint({ securitySchemes }: AgentCard): string | undefined {
   const ways = Object.values(securitySchemes).flatMap((scheme) => wayOf(scheme) ?? []);
   return ways.length === 0 ? undefined : [...new Set(ways)].join(", or ");
+}
+
+/** Of a webhook that is refused for where it is: what its operator can do about it, told to those who call an agent on their own machine. */
+export function webhookHint({ violations }: A2AError, agent: URL): string | undefined {
+  const isOurs = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(agent.hostname);
+  const isRefused = violations.some(
+    ({ field, description }) => /(^|\.)url$/.test(field) && /not encrypted|webhooks may not/.test(description),
+  );
+  return isOurs && isRefused ? `if the agent is yours: \`${commandLine()} serve --push-allow HOST\` lets it be called` : undefined;
 }
 
 function wayOf({ scheme }: SecurityScheme): string | undefined {

@@ -54,6 +54,16 @@ suite("a caller is told what to try", { concurrency: 2, timeout: 240_000 }, () =
     assert.equal((await runCli(["list", "--agent", agent, "--header", "x-api-key: right"])).code, 0);
   });
 
+  test("whose webhook is refused for where it is, on the machine of the agent", async () => {
+    await using bed = await openBed({ push: { enabled: true } });
+    const agent = `http://127.0.0.1:${bed.server.ports.http}`;
+    for (const url of ["http://hooks.example/", "https://127.0.0.1/"]) {
+      const { code, stderr } = await runCli(["send", "--agent", agent, "--push", url, "complete"]);
+      assert.equal(code, 5);
+      assert.match(stderr, /INVALID_ARGUMENT: .*; if the agent is yours: `.* serve --push-allow HOST` lets it be called\n$/);
+    }
+  });
+
   test("by the lines to try of a server with TLS", async () => {
     const tls = ["--tls-cert", cert, "--tls-key", key];
     const ports = ["--grpc-port", "0", "--http-port", "0", "--ops-port", "0"];

@@ -41,9 +41,9 @@ test("a webhook arrives by the five commands of docs/webhooks.md", { timeout: 12
     [
       `cd '${folder}'`,
       ...variables,
-      `${listen.replace(/&$/, "> received &")}`,
+      listen.replace(/&$/, "> received &"),
       "receiver=$!",
-      `${serve.replace(/&$/, "> served 2>&1 &")}`,
+      serve.replace(/&$/, "> served 2>&1 &"),
       "server=$!",
       "trap 'kill $server $receiver; wait' EXIT",
       waiting("served", "Try it"),
