@@ -142,6 +142,10 @@ export const optionsSchema = z.strictObject({
   idleConnectionMs: timer
     .default(75_000)
     .describe("How long an HTTP/1.1 connection may be idle; longer than the pool of a proxy in front keeps it."),
+  connectionAgeMs: timer
+    .min(1000)
+    .optional()
+    .describe("How long a gRPC connection may last, for clients that else stay with the replicas they know. Default: for ever."),
   readinessGraceMs: ms.default(5000).describe("How long the store may be away before a replica says that it is not ready."),
   drainDelayMs: timer.default(5000).describe("Time between readiness going false and the drain."),
   streamGraceMs: timer.default(2000).describe("How long streams may end by themselves in a drain."),
@@ -197,9 +201,9 @@ export class OptionsError extends Error {
 /** Options of different groups that do not go together. */
 function contradictions({ auth, tls, tenants, push, signing }: ServerOptions): string[] {
   const wrong: string[] = [];
+  if (push.sign && signing.keys.length === 0) wrong.push("push.sign: needs signing.keys, the first of which signs");
   if (auth.clientCertificates !== undefined && tls.clientCa === undefined)
     wrong.push("auth.clientCertificates: needs tls.clientCa, whose certificates they are to be");
-  if (push.sign && signing.keys.length === 0) wrong.push("push.sign: needs signing.keys, the first of which signs");
   if (tenants === undefined && auth.jwt?.some(({ tenantsClaim }) => tenantsClaim !== undefined))
     wrong.push("auth.jwt: a tenantsClaim has no effect without tenants");
   return wrong;

@@ -16,8 +16,8 @@ const PACKAGES = [
 
 /** Kinds that no package has a schema of: written down here as far as they are used, as the documentation of Envoy Gateway 1.6 has them. */
 const OWN_TYPES = `
-interface ITargetRef { group: "gateway.networking.k8s.io"; kind: "GRPCRoute" | "HTTPRoute"; name: string }
-interface IBackendTrafficPolicy {
+export interface ITargetRef { group: "gateway.networking.k8s.io"; kind: "GRPCRoute" | "HTTPRoute"; name: string }
+export interface IBackendTrafficPolicy {
   apiVersion: "gateway.envoyproxy.io/v1alpha1";
   kind: "BackendTrafficPolicy";
   metadata: { name: string };

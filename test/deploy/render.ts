@@ -1,6 +1,6 @@
 /** Renders a kustomization: by kustomize or kubectl where there is one, else by the kustomize that test/deploy/kustomize pins, which Go builds. */
 import { execFile } from "node:child_process";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { parseAllDocuments } from "yaml";
 import { ROOT } from "../e2e/server-process.ts";
@@ -28,10 +28,10 @@ function renderer(): readonly [program: string, ...args: string[]] | undefined {
 /** Why nothing can be rendered here; false where it can. For the `skip` of a suite. */
 export const CANNOT_RENDER: string | false = renderer() === undefined && "kustomize, kubectl or Go is missing";
 
-/** The objects of a folder below deploy/kustomize. */
+/** The objects of a folder: an absolute one, or one below deploy/kustomize. */
 export async function render(folder: string): Promise<readonly KubernetesObject[]> {
   const [program, ...args] = renderer() ?? [""];
-  const path = join(ROOT, "deploy/kustomize", folder);
+  const path = resolve(ROOT, "deploy/kustomize", folder);
   const { stdout } = await promisify(execFile)(program, [...args, path], { timeout: RENDER_MS, maxBuffer: 16 * 1024 * 1024 });
   return parseAllDocuments(stdout).map((document) => {
     if (document.errors.length > 0) throw document.errors[0];

@@ -18,6 +18,7 @@ import { PlainHeaders } from "../plain-headers.ts";
 import { type ClosableTransport, type ResolvedOptions, resolveTransportOptions, type TransportOptions } from "../transport.ts";
 import { channelCredentials } from "./credentials.ts";
 import { addMetadata, metadataOf } from "./metadata.ts";
+import { polled } from "./polling-resolver.ts";
 import { statusError } from "./status-error.ts";
 import { type GrpcTarget, parseGrpcTarget } from "./target.ts";
 
@@ -25,7 +26,7 @@ import { type GrpcTarget, parseGrpcTarget } from "./target.ts";
 export interface GrpcTransportOptions extends TransportOptions {
   /**
    * `host:port`, `http://` or `https://` with a host, `unix:/path`, or `dns:///host:port`, whose addresses share the calls one after the
-   * other (C-48).
+   * other, those that are added later too (C-48).
    */
   readonly url: string;
   /** Whether to go without TLS. Default: as the URL's scheme says, and TLS where it has none. */
@@ -43,6 +44,8 @@ export interface GrpcTransportOptions extends TransportOptions {
   readonly keepaliveMs?: number | undefined;
   /** How long an answer to a ping may take before the connection counts as lost. Default 10 s. */
   readonly keepaliveTimeoutMs?: number | undefined;
+  /** Time between two looks at which addresses a `dns:` name has. Default 10 s. */
+  readonly resolveMs?: number | undefined;
 }
 
 /** Connects to a gRPC server when the first call is made. Throws a TypeError for an address that is none. */
@@ -51,16 +54,23 @@ export function createGrpcTransport(options: GrpcTransportOptions): ClosableTran
   return transportOver(new GrpcWire(resolved), resolved);
 }
 
+const RESOLVE_MS = 10_000;
 /** While a server is away callers come back sooner than grpc-js would, which waits up to two minutes. */
 const RECONNECT_MS = { initial: 250, max: 5000 } as const;
 
 class GrpcWire implements Wire {
   readonly #client: Client;
+  readonly #url: string;
   readonly #connectTimeoutMs: number;
 
   constructor(options: ResolvedOptions<GrpcTransportOptions>) {
     const target = parseGrpcTarget(options.url, options.plaintext);
-    this.#client = new Client(target.address, channelCredentials(target.plaintext, options), channelOptions(target, options));
+    const { target: address, options: resolving } = target.balanced
+      ? polled(target.address, options.resolveMs ?? RESOLVE_MS)
+      : { target: target.address, options: {} };
+    const all = { ...channelOptions(target, options), ...resolving };
+    this.#client = new Client(address, channelCredentials(target.plaintext, options), all);
+    this.#url = options.url;
     this.#connectTimeoutMs = options.connectTimeoutMs;
   }
 
@@ -143,7 +153,7 @@ class GrpcWire implements Wire {
     if (channel.getConnectivityState(false) === connectivityState.READY) return undefined;
     const timer = setTimeout(() => {
       if (channel.getConnectivityState(false) === connectivityState.READY) return;
-      giveUp(unreachedError(`no connection to ${channel.getTarget()} within ${this.#connectTimeoutMs} ms`));
+      giveUp(unreachedError(`no connection to ${this.#url} within ${this.#connectTimeoutMs} ms`));
     }, this.#connectTimeoutMs);
     return { [Symbol.dispose]: () => clearTimeout(timer) };
   }
