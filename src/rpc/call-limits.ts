@@ -5,7 +5,7 @@ import { peerAddressKey, principalOf } from "./call-facts.ts";
 import { connectError } from "./errors.ts";
 
 /** So many calls a second on average, and `burst` at once. */
-export interface Rate {
+interface Rate {
   readonly perSecond: number;
   readonly burst: number;
 }

@@ -60,6 +60,3 @@ export const limitSchema = z.strictObject({
   partsPerArtifact: positive.default(100_000).describe("Parts of one artifact, those of all its chunks."),
   artifactsPerTask: positive.default(10_000).describe("Artifacts of one task."),
 });
-
-/** Options of limits, complete. */
-export type LimitOptions = z.output<typeof limitSchema>;

@@ -14,7 +14,7 @@ export interface NotificationFacts {
 }
 
 /** What a signature says of a notification. */
-export interface NotificationClaims {
+interface NotificationClaims {
   /** The webhook's origin. */
   readonly audience: string;
   readonly taskId: string;

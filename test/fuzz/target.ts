@@ -2,7 +2,7 @@
 import type { Random } from "./random.ts";
 
 /** A target that stands. */
-export interface OpenTarget extends AsyncDisposable {
+interface OpenTarget extends AsyncDisposable {
   /** Gives it one input, made by chance. Rejects where what comes back is wrong; what hangs is told by whoever calls. */
   input(random: Random): Promise<void>;
   /** Rejects where good callers are not served any more. */

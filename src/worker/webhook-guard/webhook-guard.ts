@@ -8,7 +8,7 @@ import { isPublic } from "./public-address.ts";
 import { WebhookRefused } from "./webhook-refused.ts";
 
 /** A port, or a range of ports with both its ends. */
-export type PortRange = number | readonly [number, number];
+type PortRange = number | readonly [number, number];
 
 /** What is let through. */
 export interface WebhookPolicy {
