@@ -31,9 +31,7 @@ export class Served implements AsyncDisposable {
   }
 
   static async open(options: Partial<ServeInit> = {}): Promise<Served> {
-    return new Served(
-      await serve({ ...QUIET, maxBytes: 4 * 1024 * 1024, cacheBytes: 1024 * 1024, ...options, agent: new ScenarioAgent() }),
-    );
+    return new Served(await serve({ ...QUIET, maxBytes: 1024 * 1024, cacheBytes: 1024 * 1024, ...options, agent: new ScenarioAgent() }));
   }
 
   get callers(): readonly Caller[] {

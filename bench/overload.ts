@@ -1,0 +1,144 @@
+/**
+ * `npm run bench:overload [-- --redis URL]`: what ten times the allowed rate of one caller costs another. Prints the other's p99 alone and beside
+ * it, and their ratio; aims at 1.5 at most. Server, load and the other caller are processes of their own: the ratio says something where they
+ * have a core each.
+ */
+import { fork, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { parseArgs } from "node:util";
+import { create } from "@bufbuild/protobuf";
+import { createClient } from "@connectrpc/connect";
+import { A2AService, GetTaskRequestSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
+import { createGrpcTransport } from "../src/bindings/grpc/transport.ts";
+import { serve } from "../src/server/serve.ts";
+
+/** Calls a second that each caller may make. */
+const ALLOWED = 100;
+const TIMES = 10;
+/** The other caller's own. */
+const PACE = 50;
+const ROUNDS = 5;
+const ROUND_MS = 4000;
+const WARM_UP_MS = 3000;
+
+const { values } = parseArgs({ options: { redis: { type: "string" }, role: { type: "string" }, port: { type: "string" } } });
+
+type Call = () => Promise<boolean>;
+
+/** A call for a task that there is not: policy and one look into the store. Answers whether it was let through. */
+function caller(port: number, token: string): Call {
+  const transport = createGrpcTransport({
+    url: `http://127.0.0.1:${port}`,
+    headers: { "a2a-version": "1.0", authorization: `Bearer ${token}` },
+  });
+  const client = createClient(A2AService, transport);
+  const request = create(GetTaskRequestSchema, { id: "01a229d2-e786-7878-8261-7265d86cac00" });
+  return async () =>
+    client.getTask(request).then(
+      () => true,
+      (error: unknown) => !String(error).includes("resource_exhausted"),
+    );
+}
+
+async function timed(call: Call, at: number, done: (tookMs: number, through: boolean) => void): Promise<void> {
+  const through = await call();
+  done(performance.now() - at, through);
+}
+
+/** Calls at a pace, whatever answers have come, until told to stop; calls what came of each. */
+async function paced(call: Call, perSecond: number, ms: number, done: (tookMs: number, through: boolean) => void): Promise<void> {
+  const open = new Set<Promise<void>>();
+  const begun = performance.now();
+  for (let made = 0; performance.now() - begun < ms; await new Promise((resolve) => setTimeout(resolve, 1))) {
+    for (const due = ((performance.now() - begun) / 1000) * perSecond; made < due; made += 1) {
+      const at = performance.now();
+      const one = timed(call, at, done);
+      void one.finally(() => open.delete(one));
+      open.add(one);
+    }
+  }
+  await Promise.all(open);
+}
+
+async function beServer(): Promise<void> {
+  const rates = { "*": { perSecond: ALLOWED, burst: ALLOWED } };
+  const agent = {
+    card: { name: "Overload", description: "Nothing.", version: "1", defaultInputModes: [], defaultOutputModes: [], skills: [] },
+    async *run() {},
+  };
+  const ports = { grpcPort: 0, httpPort: 0, opsPort: 0 };
+  const redis = values.redis === undefined ? {} : { redis: { url: values.redis, prefix: `overload-${process.pid}` } };
+  const server = await serve({ agent, tokens: { a: "alice", b: "bob" }, limits: { rates }, ...ports, ...redis });
+  process.send?.(server.ports.grpc);
+  process.on("message", () => {
+    const { user, system } = process.cpuUsage();
+    process.send?.((user + system) / 1000);
+  });
+}
+
+async function beLoad(): Promise<void> {
+  const call = caller(Number(values.port), "a");
+  for (;;) {
+    const [ms] = (await once(process, "message")) as [number];
+    const counts = { through: 0, refused: 0 };
+    await paced(call, ALLOWED * TIMES, ms, (_, through) => (counts[through ? "through" : "refused"] += 1));
+    process.send?.(counts);
+  }
+}
+
+/** CPU that the server has used so far, in milliseconds. */
+async function cpuOf(server: ChildProcess): Promise<number> {
+  server.send("cpu");
+  const [ms] = (await once(server, "message")) as [number];
+  return ms;
+}
+
+function start(role: string, ...more: string[]): ChildProcess {
+  return fork(import.meta.filename, ["--role", role, ...more, ...(values.redis === undefined ? [] : ["--redis", values.redis])]);
+}
+
+async function p99Of(call: Call, ms: number): Promise<number> {
+  const took: number[] = [];
+  await paced(call, PACE, ms, (tookMs) => took.push(tookMs));
+  return took.toSorted((a, b) => a - b)[Math.floor(took.length * 0.99)] ?? 0;
+}
+
+function median(numbers: readonly number[]): number {
+  return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0;
+}
+
+async function main(): Promise<void> {
+  const server = start("server");
+  const [port] = (await once(server, "message")) as [number];
+  const load = start("load", "--port", String(port));
+  const other = caller(port, "b");
+  await p99Of(other, WARM_UP_MS);
+  load.send(WARM_UP_MS);
+  await once(load, "message");
+  const [alone, beside]: [number[], number[]] = [[], []];
+  const counts = { through: 0, refused: 0 };
+  let cpuMs = 0;
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const before = await cpuOf(server);
+    alone.push(await p99Of(other, ROUND_MS));
+    const between = await cpuOf(server);
+    load.send(ROUND_MS);
+    beside.push(await p99Of(other, ROUND_MS));
+    const [came] = (await once(load, "message")) as [typeof counts];
+    counts.through += came.through;
+    counts.refused += came.refused;
+    cpuMs += (await cpuOf(server)) - between - (between - before);
+  }
+  const ratio = median(beside) / median(alone);
+  process.stdout.write(
+    `allowed ${ALLOWED} calls/s, made ${ALLOWED * TIMES} calls/s: ${counts.through} let through, ${counts.refused} refused in ${(ROUNDS * ROUND_MS) / 1000} s\n`,
+  );
+  process.stdout.write(
+    `p99 of another caller: ${median(alone).toFixed(2)} ms alone, ${median(beside).toFixed(2)} ms beside; ratio ${ratio.toFixed(2)} (aim: at most 1.5)\n`,
+  );
+  load.kill();
+  server.kill("SIGKILL");
+  process.exit(0);
+}
+
+await (values.role === "server" ? beServer() : values.role === "load" ? beLoad() : main());
