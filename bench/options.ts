@@ -11,7 +11,7 @@ import type { StoreRow } from "./store/store-row.ts";
 const USAGE = `npm run bench -- [options]
 
   --rows a,b       side by side, of: ${ROWS.map(({ name }) => name).join(", ")};
-                   of the client alone, beside bare grpc-js: ${CLIENT_ROWS.map(({ name }) => name).join(", ")};
+                   of the client, beside bare grpc-js, and of the front, beside its upstream: ${CLIENT_ROWS.map(({ name }) => name).join(", ")};
                    of the Redis store alone: ${STORE_ROWS.map(({ name }) => name).join(", ")}
   --store name     where ours keeps its tasks, of: ${STORES.join(", ")} (default memory); the rows of the Redis store run with redis, or by name
   --bindings a,b   of: ${BINDINGS.join(", ")}

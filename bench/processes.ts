@@ -26,11 +26,13 @@ export interface Launch {
   readonly profileDir?: string | undefined;
   /** Where it keeps its tasks. Default: in itself. */
   readonly redisUrl?: string | undefined;
+  /** What it is told before that. Default: nothing. */
+  readonly args?: readonly string[];
 }
 
 /** Starts a server and waits until it listens. */
-export async function startServer({ name, main }: Program, { profileDir, redisUrl }: Launch = {}): Promise<ServerProcess> {
-  const { child, complaints, stop } = start(main, name, profileDir, redisUrl === undefined ? [] : [redisUrl]);
+export async function startServer({ name, main }: Program, { profileDir, redisUrl, args = [] }: Launch = {}): Promise<ServerProcess> {
+  const { child, complaints, stop } = start(main, name, profileDir, redisUrl === undefined ? args : [...args, redisUrl]);
   const call = link(child);
   try {
     return {

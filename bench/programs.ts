@@ -25,6 +25,9 @@ export const JS: Program = {
   shares: false,
 };
 
+/** A front before the upstream that its first argument names. */
+export const FRONT: Program = { name: "front", main: new URL("front-server.ts", import.meta.url), speaks: ["grpc"], shares: false };
+
 /** grpc-js alone, which holds streams and does nothing else. */
 export const BARE_GRPC: Program = {
   name: "bare-grpc",

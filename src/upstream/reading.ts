@@ -38,6 +38,13 @@ export class Reading {
     this.#next = undefined;
   }
 
+  /** Lets a run that has brought its last event come to its end: to break it off would cost more. */
+  async finish(): Promise<void> {
+    this.taken();
+    if ((await this.next()).is === "event") await this.close();
+  }
+
+  /** Stops reading; the upstream's task goes on. */
   close(): Promise<void> {
     return this.#run.close();
   }

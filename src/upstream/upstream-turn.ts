@@ -2,18 +2,20 @@
 import { type Message, type Task, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { type Turn, TurnAborted } from "../core/agent.ts";
 import { type AgentEvent, completed, failed, memo, status, working } from "../core/events.ts";
-import { statusTimeOf } from "../core/fold.ts";
 import { pause } from "../core/pause.ts";
 import { isInterrupted, isTerminal, stateOf } from "../core/task.ts";
 import { A2AError, type RunEvent, UnknownOutcomeError } from "../client/index.ts";
 import { isAway, isDenied, isLost, isUncarried, retryAfterMs } from "./failures.ts";
-import { findTask, Untold } from "./find-task.ts";
+import { Untold } from "./find-task.ts";
 import { Inbox } from "./inbox.ts";
 import { Mirror } from "./mirror.ts";
-import { messageDigest, ownMessage, upstreamId, upstreamMessage } from "./own-message.ts";
+import { ownMessage, upstreamMessage } from "./own-message.ts";
 import type { Read, Reading } from "./reading.ts";
+import { SentMessage } from "./sent-message.ts";
 import type { UpstreamAgent } from "./upstream-agent.ts";
-import { fromMemo, toMemo, type UpstreamMemo } from "./upstream-memo.ts";
+
+/** Why what is under way for a turn ends with it; one for all, since errors are dear. */
+const OVER = new Error("the turn is over");
 
 /** How often a lost task is begun again. */
 const MAX_RERUNS = 3;
@@ -28,12 +30,8 @@ export class UpstreamTurn {
   readonly #mirror: Mirror;
   readonly #inbox: Inbox;
   readonly #over = new AbortController();
-  #upstream: UpstreamMemo | undefined;
+  readonly #sent: SentMessage;
   #reading: Reading | undefined;
-  /** The message that the upstream is to work on, or works on. */
-  #message: Message;
-  /** Whether the upstream has it. `maybe`: it was sent, by this replica or by one before it, and nobody has heard what became of it. */
-  #sent: "no" | "maybe" | "yes";
   /** What the upstream was asked for last. */
   #stage: "find" | "send" | "follow" = "find";
   /** Its streams cannot be picked up again. */
@@ -48,17 +46,11 @@ export class UpstreamTurn {
   constructor(agent: UpstreamAgent, turn: Turn) {
     this.#agent = agent;
     this.#turn = turn;
-    this.#message = turn.message;
+    this.#sent = new SentMessage(agent, turn);
     this.#inbox = new Inbox(turn);
     this.#mirror = new Mirror(turn.task);
     // With the message that this turn answers the task works again, whatever it waited for.
     if (isInterrupted(this.#mirror.state)) this.#mirror.enter(TaskState.WORKING);
-    this.#upstream = fromMemo(turn.memo);
-    const same = this.#upstream?.message === messageDigest(turn.message);
-    // The answer to a question is sent by its turn only.
-    const first = turn.message.taskId === "";
-    if (same && (first || turn.resumed)) this.#sent = this.#upstream?.taskId === "" ? "maybe" : "yes";
-    else this.#sent = turn.resumed ? "maybe" : "no";
   }
 
   /** The upstream's events, as ours. Who leaves them early does not have to wait for the next one. */
@@ -67,86 +59,65 @@ export class UpstreamTurn {
     const stop = (): void => this.#stop();
     if (signal.aborted) stop();
     signal.addEventListener("abort", stop, { once: true });
-    const events = this.#work();
-    const leave = async (): Promise<IteratorResult<AgentEvent, void>> => {
+    const end = (): void => {
       signal.removeEventListener("abort", stop);
       this.#end();
-      return events.return(undefined);
     };
+    const events = this.#work(end);
     return {
-      next: async () => {
-        const step = await events.next();
-        return step.done === true ? leave() : step;
+      next: () => events.next(),
+      return: () => {
+        end();
+        return events.return();
       },
-      return: leave,
       [Symbol.asyncIterator]() {
         return this;
       },
     };
   }
 
-  async *#work(): AsyncGenerator<AgentEvent> {
-    for (;;) {
-      try {
-        this.#reading ??= yield* this.#begin();
-        if (this.#reading === undefined || (yield* this.#read(this.#reading))) return;
-      } catch (error) {
-        if (this.#over.signal.aborted || (yield* this.#recover(error))) return;
+  async *#work(end: () => void): AsyncGenerator<AgentEvent, void> {
+    try {
+      for (;;) {
+        try {
+          this.#reading ??= yield* this.#begin();
+          if (this.#reading === undefined || (yield* this.#read(this.#reading))) return;
+        } catch (error) {
+          if (this.#over.signal.aborted || (yield* this.#recover(error))) return;
+        }
+        const reading = this.#reading;
+        this.#reading = undefined;
+        await reading?.close();
       }
-      const reading = this.#reading;
-      this.#reading = undefined;
-      await reading?.close();
+    } finally {
+      end();
     }
   }
 
   /** Where the next events come from; undefined where the message is not to be sent any more. */
   async *#begin(): AsyncGenerator<AgentEvent, Reading | undefined> {
-    const adopted = this.#sent === "no" ? undefined : this.#agent.firstWords.adopt(this.#turn, messageDigest(this.#message));
+    const sent = this.#sent;
+    const adopted = sent.reached === "no" ? undefined : this.#agent.firstWords.adopt(this.#turn, sent.digest);
     if (adopted !== undefined) {
-      this.#stage = this.#sent === "yes" ? "follow" : "send";
+      this.#stage = sent.reached === "yes" ? "follow" : "send";
       return adopted;
     }
-    if (this.#sent === "maybe") {
+    if (sent.reached === "maybe") {
       this.#stage = "find";
-      const found = await this.#find();
+      const found = await sent.find(this.#over.signal);
       this.#heard = Date.now();
       if (found !== undefined) yield* this.#learn(found.id, found.contextId);
     }
-    if (this.#sent === "yes") {
+    if (sent.reached === "yes") {
       this.#stage = "follow";
       this.#doubtful = true;
-      return this.#agent.follow(this.#upstream?.taskId ?? "", this.#turn, { polls: this.#polls });
+      return this.#agent.follow(sent.on?.taskId ?? "", this.#turn, { polls: this.#polls });
     }
     if (this.#canceled) return undefined;
-    const message = await upstreamMessage(this.#message, this.#turn, this.#onTask);
+    const message = await upstreamMessage(sent.message, this.#turn, sent.on);
     this.#stage = "send";
-    this.#sent = "maybe";
+    sent.reached = "maybe";
     return this.#agent.send(message, this.#turn);
-  }
-
-  /** The upstream's task that a message goes on with. */
-  get #onTask(): UpstreamMemo | undefined {
-    return this.#upstream?.taskId === "" ? undefined : this.#upstream;
-  }
-
-  async #find(): Promise<Task | undefined> {
-    const { client, options } = this.#agent;
-    const sought = {
-      client,
-      messageId: upstreamId(this.#message.messageId, this.#turn),
-      contextId: upstreamId(this.#turn.contextId, this.#turn),
-      taskId: this.#onTask?.taskId ?? "",
-      // Its message brought the task into its state; the upstream's news came later.
-      sentAt: statusTimeOf(this.#turn.task),
-      options,
-      extras: this.#extras(),
-    };
-    try {
-      return await findTask(sought);
-    } catch (error) {
-      if (error instanceof Untold && options.lost === "rerun") return undefined;
-      throw error;
-    }
   }
 
   /** Reads on. True where the turn is over. */
@@ -162,6 +133,12 @@ export class UpstreamTurn {
       if (step.is === "error") throw step.error;
       if (step.is === "end") return yield* this.#ended();
       this.#heard = Date.now();
+      const { event } = step.event;
+      // Most events are chunks, and most of what they cost would be the way to here.
+      if (event.case === "artifactUpdate" && this.#sent.isWith(event.value.taskId)) {
+        for (const own of this.#mirror.take(event)) yield own;
+        continue;
+      }
       yield* this.#take(step.event, first);
       if (isTerminal(this.#mirror.state)) return true;
       if (this.#mirror.state === TaskState.INPUT_REQUIRED) return this.#atRest();
@@ -170,7 +147,7 @@ export class UpstreamTurn {
 
   /** The next thing that happens. A message is taken when the upstream has the one before it. */
   async #step(reading: Reading): Promise<Step> {
-    const attends = this.#sent === "yes" && (this.#agent.acceptsMessages || this.#mirror.state === TaskState.AUTH_REQUIRED);
+    const attends = this.#sent.reached === "yes" && (this.#agent.acceptsMessages || this.#mirror.state === TaskState.AUTH_REQUIRED);
     if (attends) this.#inbox.listen();
     else if (!this.#inbox.listens) return reading.next();
     const { promise, resolve } = Promise.withResolvers<Step | undefined>();
@@ -185,8 +162,7 @@ export class UpstreamTurn {
   }
 
   #goOnWith(message: Message): void {
-    this.#message = message;
-    this.#sent = "no";
+    this.#sent.replace(message);
     if (isInterrupted(this.#mirror.state)) this.#mirror.enter(TaskState.WORKING);
   }
 
@@ -194,7 +170,7 @@ export class UpstreamTurn {
   async *#ended(): AsyncGenerator<AgentEvent, boolean> {
     if (isInterrupted(this.#mirror.state)) return this.#atRest();
     this.#stage = "find";
-    yield* this.#mirror.reconcile(await this.#agent.client.getTask(this.#upstream?.taskId ?? "", this.#extras()));
+    yield* this.#mirror.reconcile(await this.#agent.client.getTask(this.#sent.on?.taskId ?? "", this.#extras()));
     if (isTerminal(this.#mirror.state)) return true;
     return isInterrupted(this.#mirror.state) && this.#atRest();
   }
@@ -209,7 +185,7 @@ export class UpstreamTurn {
 
   async *#take({ event, incomplete }: RunEvent, first: boolean): AsyncGenerator<AgentEvent> {
     if (event.case === undefined) return;
-    const on = this.#onTask;
+    const { on } = this.#sent;
     if (event.case === "message" && on === undefined) {
       yield completed(ownMessage(event.value));
       this.#mirror.enter(TaskState.COMPLETED);
@@ -234,30 +210,17 @@ export class UpstreamTurn {
 
   /** The upstream's task as it tells it when asked: what a cut stream has left out is in it. */
   async #whole(): Promise<Task | undefined> {
-    const taskId = this.#onTask?.taskId;
+    const taskId = this.#sent.on?.taskId;
     return taskId === undefined ? undefined : this.#agent.client.getTask(taskId, this.#extras()).catch(() => undefined);
   }
 
   /** Keeps in the log where the upstream's task is, and that it has the message. */
   async *#learn(taskId: string, contextId: string): AsyncGenerator<AgentEvent> {
-    if (this.#sent === "yes" && this.#upstream?.taskId === taskId) return;
-    [this.#sent, this.#stage] = ["yes", "follow"];
-    const next = this.#memo(taskId, contextId);
-    const known = this.#upstream?.taskId === taskId && this.#upstream.message === next.message;
-    this.#upstream = next;
-    if (this.#canceled) this.#agent.cancel(next, this.#turn);
-    if (!known) yield memo(toMemo(next));
-  }
-
-  /** What there is to know of the message and its task. */
-  #memo(taskId: string, contextId: string): UpstreamMemo {
-    const { messageId } = this.#message;
-    return {
-      taskId,
-      contextId: contextId || this.#upstream?.contextId || upstreamId(this.#turn.contextId, this.#turn),
-      messageId: upstreamId(messageId, this.#turn),
-      message: messageDigest(this.#message),
-    };
+    if (this.#sent.isWith(taskId)) return;
+    this.#stage = "follow";
+    const news = this.#sent.arrived(taskId, contextId);
+    if (this.#canceled) this.#agent.cancel(this.#sent.memo(taskId, contextId), this.#turn);
+    if (news !== undefined) yield memo(news);
   }
 
   #stop(): void {
@@ -265,16 +228,18 @@ export class UpstreamTurn {
     const cause = reason instanceof TurnAborted ? reason.abortCause : "draining";
     this.#canceled = cause === "canceled" || cause === "failed";
     // What the upstream answers is in its stream too: of a canceled task it may still say how it ended.
-    if (this.#canceled && this.#onTask !== undefined) this.#agent.cancel(this.#onTask, this.#turn);
+    if (this.#canceled && this.#sent.on !== undefined) this.#agent.cancel(this.#sent.on, this.#turn);
     // Another owner reads on.
     if (cause !== "canceled") this.#end();
   }
 
   #end(): void {
     if (this.#over.signal.aborted) return;
-    this.#over.abort();
+    this.#over.abort(OVER);
     // The upstream may work on what nobody wants any more.
-    if (this.#canceled && this.#sent === "maybe") this.#agent.cancel(this.#memo("", ""), this.#turn, this.#reading);
+    if (this.#canceled && this.#sent.reached === "maybe") this.#agent.cancel(this.#sent.memo(), this.#turn, this.#reading);
+    // One that has brought its last event ends by itself.
+    else if (isTerminal(this.#mirror.state)) void this.#reading?.finish();
     else void this.#reading?.close();
   }
 
@@ -284,7 +249,7 @@ export class UpstreamTurn {
 
   /** The upstream cannot be read now, has lost the task, or has refused the message. True where the turn is over. */
   async *#recover(error: unknown): AsyncGenerator<AgentEvent, boolean> {
-    if (error instanceof UnknownOutcomeError && error.taskId !== undefined && this.#stage === "send" && this.#sent !== "yes") {
+    if (error instanceof UnknownOutcomeError && error.taskId !== undefined && this.#stage === "send" && this.#sent.reached !== "yes") {
       yield* this.#learn(error.taskId, error.contextId ?? "");
       return false;
     }
@@ -295,7 +260,7 @@ export class UpstreamTurn {
     if (isAway(error)) return yield* this.#wait(error);
     if (!(error instanceof A2AError)) throw error;
     const asked = this.#stage === "find" || this.#polls;
-    if (this.#onTask !== undefined && isLost(error, { asked })) {
+    if (this.#sent.on !== undefined && isLost(error, { asked })) {
       if (asked || this.#stage === "send") return yield* this.#lost();
       // Some servers stream only what runs in their own process: GetTask knows.
       this.#polls = true;
@@ -314,9 +279,9 @@ export class UpstreamTurn {
   /** Comes again in a while, unless the upstream has been away for too long. */
   async *#wait(error: unknown): AsyncGenerator<AgentEvent, boolean> {
     const { awayMs, retryMs } = this.#agent.options;
-    if (this.#stage === "send" && this.#sent === "maybe" && isUncarried(error)) this.#sent = "no";
+    if (this.#stage === "send" && this.#sent.reached === "maybe" && isUncarried(error)) this.#sent.reached = "no";
     if (Date.now() - this.#heard >= awayMs) {
-      const done = this.#sent === "no" ? "" : "; the work may have run";
+      const done = this.#sent.reached === "no" ? "" : "; the work may have run";
       yield failed(`the upstream agent has been away for ${Math.round(awayMs / 1000)} s${done}`);
       return true;
     }
@@ -326,14 +291,12 @@ export class UpstreamTurn {
 
   /** The upstream knows the task no more. */
   async *#lost(): AsyncGenerator<AgentEvent, boolean> {
-    const begins = this.#message.taskId === "";
-    if (this.#agent.options.lost === "fail" || !begins || this.#reruns >= MAX_RERUNS) {
+    if (this.#agent.options.lost === "fail" || !this.#sent.begins || this.#reruns >= MAX_RERUNS) {
       yield failed("the upstream agent does not know the task any more; the work may have run");
       return true;
     }
     this.#reruns += 1;
-    this.#upstream = undefined;
-    this.#sent = "no";
+    this.#sent.forget();
     this.#mirror.beginAnew();
     return this.#canceled;
   }
