@@ -153,7 +153,7 @@ export class WebhookReceiver implements AsyncIterable<Notification>, AsyncDispos
     } catch (error) {
       if (error instanceof Refused) return { status: error.status, headers: error.headers, text: `${error.message}\n`, isRead };
       // Whatever it was, nothing was stored, and the sender tries again.
-      return { status: 503, headers: { "retry-after": "5" }, text: "the notification could not be stored\n", isRead };
+      return { status: 503, headers: { "retry-after": "1" }, text: "the notification could not be stored\n", isRead };
     } finally {
       this.#open -= 1;
     }
