@@ -129,6 +129,7 @@ async function main(): Promise<void> {
     counts.refused += came.refused;
     cpuMs += (await cpuOf(server)) - between - (between - before);
   }
+  process.stdout.write(`CPU of the server for each of them: ${((1000 * cpuMs) / (counts.through + counts.refused)).toFixed(0)} µs\n`);
   const ratio = median(beside) / median(alone);
   process.stdout.write(
     `allowed ${ALLOWED} calls/s, made ${ALLOWED * TIMES} calls/s: ${counts.through} let through, ${counts.refused} refused in ${(ROUNDS * ROUND_MS) / 1000} s\n`,

@@ -10,6 +10,8 @@ const HANG_MS = 30_000;
 const CHECK_EVERY = 50;
 /** Memory is measured from here on: what is loaded lazily is loaded by then. */
 const WARM_UP = 200;
+/** What was refused is let go of by then. */
+const SETTLE_MS = 4000;
 /** More than this that is still in use at the end is a leak. */
 const GROWTH_BYTES = 48 * 1024 * 1024;
 
@@ -48,6 +50,7 @@ export async function fuzz(target: Target, { seed, from, inputs, minutes }: Fuzz
       if (at - from === WARM_UP) warm = usedBytes();
     }
     await Promise.race([within("the check of good callers", open.check()), stray.promise]);
+    await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
     grownBytes = usedBytes() - warm;
   } catch (error) {
     throw new Error(`${target.name}: input ${at} of seed ${seed} (--target ${target.name} --seed ${seed} --from ${at} --inputs 1)`, {
@@ -76,6 +79,7 @@ const collect = runInNewContext("gc") as () => void;
 
 /** What is in use once all else was collected. */
 function usedBytes(): number {
+  collect();
   collect();
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;
