@@ -46,9 +46,9 @@ suite("push notifications", () => {
   everywhere("C-62 C-63 the same id again takes the place of the first, on a task that has ended too", bed, async (caller) => {
     const { id: taskId } = taskOf(await caller.unary("SendMessage", send("complete")));
     await create(caller, taskId, { id: "mine", token: "old" });
-    await create(caller, taskId, { id: "mine", url: "http://other.example/" });
+    await create(caller, taskId, { id: "mine", url: "https://other.example/" });
     const listed = await list(caller, taskId);
-    assert.deepEqual(listed["configs"], [{ id: "mine", taskId, url: "http://other.example/" }]);
+    assert.deepEqual(listed["configs"], [{ id: "mine", taskId, url: "https://other.example/" }]);
     return listed;
   });
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { suite } from "node:test";
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { AgentCardInit, CardReader } from "../../../src/core/agent.ts";
-import { errorOf, everywhere, failureOf, nextFrame, send, sharedBed, stateOf, taskOf } from "../bed.ts";
+import { errorOf, everywhere, failureOf, nextFrame, type Outcome, send, sharedBed, stateOf, taskOf } from "../bed.ts";
 import type { CallFailed, Caller, CallOptions, Reply } from "../callers/caller.ts";
 import { checkFailure } from "../failures.ts";
 import { ScenarioAgent } from "../scenario-agent.ts";
@@ -55,11 +55,13 @@ suite("a server with everything on", () => {
     return undefined;
   });
 
-  everywhere("R-252 tells nothing of an agent's card that broke", bed, async (caller) => {
+  const askedByFront = { behindFront: "the upstream makes its card for the front, whoever asks there" };
+  const brokenCard = async (caller: Caller): Promise<Outcome> => {
     const failure = await failureOf(caller.unary("GetExtendedAgentCard", {}, BOB));
     assert.ok(!JSON.stringify(failure).includes("secret of"));
     return checkFailure(caller, failure, "INTERNAL");
-  });
+  };
+  everywhere("R-252 tells nothing of an agent's card that broke", bed, brokenCard, askedByFront);
 
   everywhere("SV-14 keeps the webhook of a send that is repeated once, with the task and with a follow-up", bed, async (caller) => {
     const configuration = { taskPushNotificationConfig: { url: URL, ...SECRET } };
