@@ -77,7 +77,7 @@ suite("signed notifications (R-121, R-127)", () => {
 });
 
 suite("the receiver of callers at this server", () => {
-  test("R-123 R-126 a task that is sent with a webhook is received whole, each event once, and read again", async () => {
+  test("a task that is sent with a webhook is received whole, each event once, and read again", async () => {
     using key = keyFile();
     await using bed = await openWebhooks({ signing: { keys: [key.file] }, push: { sign: true } });
     const url = `http://127.0.0.1:${bed.bed.server.ports.http}`;
@@ -96,7 +96,7 @@ suite("the receiver of callers at this server", () => {
     assert.equal(await reconcile(client, { taskId: "" }), undefined);
   });
 
-  test("R-124 events whose acknowledgement was lost come again, and are handed on once; a store that fails is asked again", async () => {
+  test("events whose acknowledgement was lost come again, and are handed on once; a store that fails is asked again", async () => {
     const memory = new MemoryInbox();
     let calls = 0;
     const inbox = {
