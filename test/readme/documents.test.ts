@@ -76,6 +76,7 @@ suite("the documents", { timeout: 120_000 }, () => {
       ["docs/acceptance.md", "acceptance"],
       ["docs/agents.md", "agents"],
       ["docs/clients.md", "clients"],
+      ["docs/front.md", "front"],
       ["docs/redis.md", "redis"],
       ["docs/security.md", "security"],
     ] as const) {

@@ -12,6 +12,7 @@ const MODULES = {
   "throughline/client": "src/client/index.ts",
   "throughline/redis": "src/storage/redis/index.ts",
   "throughline/testing": "src/testing/index.ts",
+  "throughline/upstream": "src/upstream/index.ts",
 };
 
 /** A directory of snippets that import this package by its name; disposing removes it. */
