@@ -108,8 +108,8 @@ export class RunningServer implements AsyncDisposable {
   readonly #snapshots: Snapshots;
   readonly #grpc: GrpcServer;
   readonly #health: Health;
-  readonly #reflection: Reflection | undefined;
   readonly #probes: Probes;
+  readonly #reflection: Reflection | undefined;
   readonly #http: HttpPort;
   readonly #ops: HttpServer;
   readonly #tls: TlsFiles | undefined;
@@ -222,8 +222,8 @@ export class RunningServer implements AsyncDisposable {
     this.#worker.start();
     const sign = this.options.push.sign && this.#keys ? notificationSigner(this.#keys, this.#url) : undefined;
     this.#webhooks.start({ storage: this.#storage, snapshots: this.#snapshots, log: this.#log, sign });
-    this.#become("serving");
     this.#probes.start();
+    this.#become("serving");
   }
 
   #become(state: ServerState): void {
@@ -307,8 +307,8 @@ export class RunningServer implements AsyncDisposable {
     await closed;
     if (this.#ownsStorage) await this.#storage.close();
     internalErrors.unsubscribe(this.#logInternal);
-    this.#state = "closed";
     this.#probes.stop();
+    this.#state = "closed";
     this.#log.info({}, "closed");
   }
 
