@@ -20,8 +20,8 @@ function argumentsOf(command: string): string[] {
 test("the front of the README serves", { timeout: 120_000 }, async () => {
   await using upstream = await startServer(["examples/list-worker/agent.ts"], STEADY);
   const redis = await fileRedis();
-  const [{ text = "" } = {}] = blocksOf(chapterOf(document("README.md"), "In front of an agent that you have"));
-  const args = argumentsOf(text).map((word) => {
+  const [block] = blocksOf(chapterOf(document("README.md"), "In front of an agent that you have"));
+  const args = argumentsOf(block?.text ?? "").map((word) => {
     if (word.startsWith("http://")) return `http://127.0.0.1:${upstream.ports.http}`;
     return word.startsWith("redis://") ? redis.url : word;
   });
