@@ -52,12 +52,13 @@ function frontRow(name: string, upstream: Program, what: string): PairRow<Client
         stack.defer(() => driver.close());
         return { driver, server, firstFrames: [], sends: [], many: [], streamed: [], cpuOfSends: [], cpuOfEvents: [] };
       });
-      for (const way of ways) await load(way, quick ? 100 : 3000);
-      for (const way of ways) await stream(way, quick ? 1 : 2000);
+      // Long enough for all three to be compiled: a server runs for days.
+      for (const way of ways) await load(way, quick ? 100 : 8000);
+      for (const way of ways) await stream(way, quick ? 1 : 8000);
       for (let turn = 0; turn < (quick ? 1 : TURNS); turn += 1) {
         for (const way of ways) await one(way, quick ? 5 : 100);
         for (const way of ways) await load(way, quick ? 100 : 1000, true);
-        for (const way of ways) await stream(way, quick ? 1 : 700, true);
+        for (const way of ways) await stream(way, quick ? 1 : 1500, true);
       }
       const [ours, baseline] = ways as [Way, Way];
       const pair = (of: (way: Way) => readonly number[]): Pair => ({ ours: median(of(ours)), baseline: median(of(baseline)) });

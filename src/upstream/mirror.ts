@@ -6,10 +6,8 @@ import {
   type Message,
   Role,
   type StreamResponse,
-  StreamResponseSchema,
   type Task,
   type TaskArtifactUpdateEvent,
-  TaskArtifactUpdateEventSchema,
   TaskState,
   type TaskStatus,
   TaskStatusSchema,
@@ -122,19 +120,34 @@ export class Mirror {
   }
 
   *#chunk({ artifact: told, append, lastChunk = false, metadata }: Chunk): Generator<AgentEvent> {
-    const artifact = { ...told, parts: [...withContent(told.parts)] };
+    const parts = withContent(told.parts);
+    const artifact = parts === told.parts ? told : { ...told, parts: [...parts] };
+    const known = this.#find(artifact.artifactId);
+    const adds = append && known !== undefined && known.parts.length > 0;
+    if (parts.length === 0) {
+      yield* this.#bare(artifact, { lastChunk, metadata });
+      return;
+    }
+    this.#fold(artifact, append);
+    // What had no part yet is told with its first one: an event without parts is none.
+    const whole = adds ? artifact : this.#find(artifact.artifactId);
+    if (whole !== undefined) yield chunkEvent(whole, { append: adds, lastChunk, metadata });
+  }
+
+  /** Some agents say by a chunk without parts that the artifact is whole: that takes nothing away. What else it says of it is told. */
+  *#bare(artifact: Artifact, about: Pick<Chunk, "lastChunk" | "metadata">): Generator<AgentEvent> {
     const known = this.#find(artifact.artifactId);
     const before = known && { ...known, parts: [] };
-    const adds = append && known !== undefined && known.parts.length > 0;
-    // Some agents say by a chunk without parts that the artifact is whole: that takes nothing away.
-    const value = create(TaskArtifactUpdateEventSchema, { artifact, append: append || artifact.parts.length === 0 });
-    this.#task = apply(this.#task, create(StreamResponseSchema, { payload: { case: "artifactUpdate", value } })).task;
-    const now = this.#find(artifact.artifactId) as Artifact;
-    // What has no part yet is told with its first one: an event without parts is none.
-    if (now.parts.length === 0) return;
-    if (artifact.parts.length > 0) yield chunkEvent(adds ? artifact : now, { append: adds, lastChunk, metadata });
-    else if (before === undefined || !equals(ArtifactSchema, before, { ...now, parts: [] }))
-      yield chunkEvent(now, { append: false, lastChunk, metadata });
+    this.#fold(artifact, true);
+    const now = this.#find(artifact.artifactId);
+    if (before === undefined || now === undefined || now.parts.length === 0) return;
+    if (!equals(ArtifactSchema, before, { ...now, parts: [] })) yield chunkEvent(now, { append: false, ...about });
+  }
+
+  #fold(artifact: Artifact, append: boolean): void {
+    // Not by `create`: it would cost as much as all the rest.
+    const value = { artifact, append } as TaskArtifactUpdateEvent;
+    this.#task = apply(this.#task, { $typeName: "lf.a2a.v1.StreamResponse", payload: { case: "artifactUpdate", value } }).task;
   }
 
   #find(id: string): Artifact | undefined {
@@ -143,7 +156,7 @@ export class Mirror {
 }
 
 /** An artifact event of ours. */
-function chunkEvent(artifact: Artifact, { append, lastChunk, metadata }: Required<Omit<Chunk, "artifact">>): AgentEvent {
+function chunkEvent(artifact: Artifact, { append, lastChunk = false, metadata }: Omit<Chunk, "artifact">): AgentEvent {
   const { artifactId, name, description, extensions, metadata: about } = artifact;
   const extra = { ...(extensions.length > 0 && { extensions }), ...(about && { metadata: about }) };
   const own = { artifactId, name, description, parts: ownParts(artifact.parts), ...extra };

@@ -141,15 +141,18 @@ export class UpstreamTurn {
       }
       yield* this.#take(step.event, first);
       if (isTerminal(this.#mirror.state)) return true;
-      if (this.#mirror.state === TaskState.INPUT_REQUIRED) return this.#atRest();
+      if (this.#polls && this.#mirror.state === TaskState.INPUT_REQUIRED) return this.#atRest();
     }
   }
 
   /** The next thing that happens. A message is taken when the upstream has the one before it. */
-  async #step(reading: Reading): Promise<Step> {
-    const attends = this.#sent.reached === "yes" && (this.#agent.acceptsMessages || this.#mirror.state === TaskState.AUTH_REQUIRED);
+  #step(reading: Reading): Promise<Step> {
+    const attends = this.#sent.reached === "yes" && (this.#agent.acceptsMessages || isInterrupted(this.#mirror.state));
     if (attends) this.#inbox.listen();
-    else if (!this.#inbox.listens) return reading.next();
+    return this.#inbox.listens ? this.#eitherOf(reading, attends) : reading.next();
+  }
+
+  async #eitherOf(reading: Reading, attends: boolean): Promise<Step> {
     const { promise, resolve } = Promise.withResolvers<Step | undefined>();
     this.#inbox.onMessage = () => resolve(undefined);
     void reading.next().then(resolve);
@@ -179,8 +182,9 @@ export class UpstreamTurn {
   #atRest(): boolean {
     const message = this.#inbox.take();
     if (message !== undefined) this.#goOnWith(message);
-    // An authorization may come by another way, and the upstream goes on by itself (CL-07).
-    return message === undefined && this.#mirror.state !== TaskState.AUTH_REQUIRED;
+    // An authorization may come by another way, an agent may say more after its question (CL-07). An upstream that has to be asked is not
+    // asked for as long as a person thinks.
+    return message === undefined && this.#polls && this.#mirror.state === TaskState.INPUT_REQUIRED;
   }
 
   async *#take({ event, incomplete }: RunEvent, first: boolean): AsyncGenerator<AgentEvent> {
