@@ -7,6 +7,7 @@ import type { Lease, Renewal, RenewReply } from "../core/storage.ts";
 import { isInterrupted, isTerminal } from "../core/task.ts";
 import { statusEvent } from "./agent-response.ts";
 import type { LeaseContext, LeaseStart } from "./lease-context.ts";
+import { untilAnswered } from "../core/retrying.ts";
 import { LogWriter } from "./log-writer.ts";
 import { RecentEntries } from "./recent-entries.ts";
 import { tellCanceled } from "./tell-canceled.ts";
@@ -264,6 +265,7 @@ export class LeasedTask {
       const placed = this.#commands.shift();
       if (placed !== undefined) {
         this.#writer.consumed = Math.max(this.#writer.consumed, placed.offset);
+        await this.#noteGiven();
         return messageOf(placed.command);
       }
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -275,6 +277,17 @@ export class LeasedTask {
       this.#awaiting = undefined;
     }
     return undefined;
+  }
+
+  /** Another owner is to know that the message was given: it would begin with it as if nobody had seen it. */
+  async #noteGiven(): Promise<void> {
+    const { storage } = this.#context;
+    const { renewal, renewed } = this.renewal();
+    const [reply] = await untilAnswered(
+      () => storage.renew([renewal]),
+      () => this.#over,
+    );
+    if (reply !== undefined) renewed(reply);
   }
 
   #command(placed: Placed): void {

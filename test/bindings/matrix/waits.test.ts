@@ -4,7 +4,8 @@ import { suite, test } from "node:test";
 import type { ReplyRequest } from "../../../src/core/agent.ts";
 import { TaskError } from "../../../src/core/errors.ts";
 import { type Log, SILENT } from "../../../src/core/telemetry.ts";
-import { collect, errorOf, everywhere, nextFrame, openBed, send, sharedBed } from "../bed.ts";
+import { collect, errorOf, everywhere, nextFrame, openBed, type Outcome, send, sharedBed } from "../bed.ts";
+import type { Caller } from "../callers/caller.ts";
 import { checkFailure } from "../failures.ts";
 import { HookedStorage } from "../hooked-storage.ts";
 import { ScenarioAgent } from "../scenario-agent.ts";
@@ -75,7 +76,7 @@ suite("a caller that leaves while the agent decides how to answer", { timeout: 6
   const agent = new Undecided();
   const bed = sharedBed({}, agent);
 
-  everywhere("ends the asking, and no task begins", bed, async (caller) => {
+  const leave = async (caller: Caller): Promise<Outcome> => {
     const contextId = crypto.randomUUID();
     const request = send("complete", { message: { contextId } });
     for (const method of ["SendMessage", "SendStreamingMessage"]) {
@@ -89,5 +90,7 @@ suite("a caller that leaves while the agent decides how to answer", { timeout: 6
     }
     assert.equal((await caller.unary("ListTasks", { contextId })).message["totalSize"], undefined);
     return undefined;
-  });
+  };
+  const begun = { behindFront: "what has reached the upstream becomes a task, though its caller has left" };
+  everywhere("ends the asking, and no task begins", bed, leave, begun);
 });
