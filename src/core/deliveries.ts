@@ -45,6 +45,8 @@ export type ReportReply = "recorded" | "gone" | "lost";
 
 /** How a claim ends. */
 export interface LetGo {
+  /** Active webhooks that the claimer accounts for: where there are more, it has not heard of one. Infinity: whatever there is. */
+  readonly webhooks: number;
   /** Offset of the last entry that the claimer has looked at, for every webhook that waits for more; Infinity where none does. */
   readonly seen: number;
   /** When somebody is to look again, in milliseconds from now; undefined: when there is something new. */
@@ -64,6 +66,6 @@ export interface Deliveries {
   holdDeliveries(claims: readonly DeliveryClaim[]): Promise<readonly (boolean | undefined)[]>;
   /** Records what became of a delivery. A position before the one that stands changes nothing of it. */
   reportDelivery(claim: DeliveryClaim, report: DeliveryReport): Promise<ReportReply>;
-  /** Ends a claim. False where entries came after `seen`: the claim stays, and there is more to do. A claim that is lost has ended. */
+  /** Ends a claim. False where entries came after `seen`, or webhooks: the claim stays, and there is more to do. A claim that is lost has ended. */
   letGo(claim: DeliveryClaim, how: LetGo): Promise<boolean>;
 }

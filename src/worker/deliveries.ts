@@ -160,15 +160,18 @@ export class Deliveries {
     const quiet = open.every(({ idleAt, waitsMs }) => idleAt !== undefined || waitsMs > LONG_WAIT_MS);
     if (!quiet) {
       claimed.idleSince = undefined;
-      return;
+      return undefined;
     }
     claimed.idleSince ??= performance.now();
-    if (open.length > 0 && performance.now() - claimed.idleSince < IDLE_MS) return;
+    if (open.length > 0 && performance.now() - claimed.idleSince < IDLE_MS) return undefined;
     const waits = open.flatMap(({ waitsMs }) => (waitsMs > 0 ? [waitsMs] : []));
     const seen = Math.min(Infinity, ...open.flatMap(({ idleAt }) => idleAt ?? []));
     const againInMs = waits.length === 0 ? undefined : Math.min(...waits);
-    if (await this.#context.storage.letGo(claimed.claim, { seen, againInMs })) await this.#drop(claimed.claim.taskId, claimed);
-    else claimed.idleSince = undefined;
+    if (await this.#context.storage.letGo(claimed.claim, { webhooks: open.length, seen, againInMs })) {
+      return this.#drop(claimed.claim.taskId, claimed);
+    }
+    claimed.idleSince = undefined;
+    return this.#look(claimed);
   }
 
   /** Claims no more, ends what it does, and leaves the rest to other replicas at once. Idempotent. */
@@ -183,7 +186,7 @@ export class Deliveries {
       all.map(async (claimed) => {
         await stopped(claimed);
         await this.#guard("let go of deliveries", async () => {
-          await this.#context.storage.letGo(claimed.claim, { seen: Infinity, againInMs: 0 });
+          await this.#context.storage.letGo(claimed.claim, { webhooks: Infinity, seen: Infinity, againInMs: 0 });
         });
       }),
     );

@@ -116,13 +116,13 @@ export class MemoryDeliveries {
     return "recorded";
   }
 
-  letGo(task: TaskRecord | undefined, token: string, { seen, againInMs }: LetGo): boolean {
+  letGo(task: TaskRecord | undefined, token: string, { webhooks, seen, againInMs }: LetGo): boolean {
     const known = task && this.#tasks.get(task);
     if (task === undefined || known?.token !== token) return true;
-    const some = active(known);
-    if (some && task.position.offset > seen) return false;
+    const count = [...known.cursors.values()].filter(({ is }) => is === "active").length;
+    if (count > webhooks || (count > 0 && task.position.offset > seen)) return false;
     known.token = "";
-    known.due = some && againInMs !== undefined ? this.#now() + againInMs : undefined;
+    known.due = count > 0 && againInMs !== undefined ? this.#now() + againInMs : undefined;
     return true;
   }
 

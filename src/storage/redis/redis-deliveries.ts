@@ -128,11 +128,12 @@ export class RedisDeliveries implements Deliveries {
     return word === "OK" ? "recorded" : word === "GONE" ? "gone" : "lost";
   }
 
-  async letGo({ taskId, token }: DeliveryClaim, { seen, againInMs }: LetGo): Promise<boolean> {
+  async letGo({ taskId, token }: DeliveryClaim, { webhooks, seen, againInMs }: LetGo): Promise<boolean> {
     const keys = this.#context.of(taskId);
     if (keys === undefined) return true;
     const { connections } = this.#context;
-    const args: Arg[] = [taskId, token, Math.min(seen, Number.MAX_SAFE_INTEGER), againInMs === undefined ? "" : Math.ceil(againInMs)];
+    const [most, last] = [webhooks, seen].map((count) => Math.min(count, Number.MAX_SAFE_INTEGER)) as [number, number];
+    const args: Arg[] = [taskId, token, last, againInMs === undefined ? "" : Math.ceil(againInMs), most];
     const names = [keys.task(taskId), keys.due];
     const word = text(await this.#context.retry(keys.shard, () => connections.write(keys.shard, SCRIPTS["let-go"], names, args)));
     if (word === "OK" && againInMs !== undefined) this.noteDue(keys.shard);

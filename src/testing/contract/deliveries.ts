@@ -69,7 +69,7 @@ export function deliveryContract(open: OpenStore): void {
     await plain.append([chunk()]);
     await lab.storage.setPushConfig(task.id, config("a"));
     const first = await claimOne(lab, task);
-    assert.equal(await lab.storage.letGo(first, { seen: (await task.meta()).position.offset, againInMs: undefined }), true);
+    assert.equal(await lab.storage.letGo(first, { webhooks: 1, seen: (await task.meta()).position.offset, againInMs: undefined }), true);
     assert.deepEqual(await claimAll(lab), [], "there is nothing new");
     await task.append([chunk()]);
     await claimOne(lab, task);
@@ -86,11 +86,25 @@ export function deliveryContract(open: OpenStore): void {
     const claim = await claimOne(lab, task);
     const seen = (await task.meta()).position.offset;
     await task.append([chunk()]);
-    assert.equal(await lab.storage.letGo(claim, { seen, againInMs: undefined }), false);
+    assert.equal(await lab.storage.letGo(claim, { webhooks: 1, seen, againInMs: undefined }), false);
     assert.deepEqual(await lab.storage.holdDeliveries([claim]), [true]);
-    assert.equal(await lab.storage.letGo(claim, { seen: seen + 1, againInMs: undefined }), true);
+    assert.equal(await lab.storage.letGo(claim, { webhooks: 1, seen: seen + 1, againInMs: undefined }), true);
     assert.deepEqual(await lab.storage.holdDeliveries([claim]), [false]);
-    assert.equal(await lab.storage.letGo(claim, { seen, againInMs: undefined }), true, "a claim that has ended has ended");
+    assert.equal(await lab.storage.letGo(claim, { webhooks: 1, seen, againInMs: undefined }), true, "a claim that has ended has ended");
+  });
+
+  test("a claim is not let go of where there are webhooks that its holder has not heard of", async () => {
+    await using lab = await Lab.open(open);
+    const task = await lab.owned();
+    await lab.storage.setPushConfig(task.id, config("a"));
+    const claim = await claimOne(lab, task);
+    const seen = (await task.meta()).position.offset;
+    assert.equal(await lab.storage.letGo(claim, { webhooks: 0, seen: Infinity, againInMs: undefined }), false);
+    await lab.storage.setPushConfig(task.id, config("b"));
+    assert.equal(await lab.storage.letGo(claim, { webhooks: 1, seen, againInMs: 60_000 }), false);
+    assert.deepEqual(await lab.storage.holdDeliveries([claim]), [true]);
+    await lab.storage.deletePushConfig(task.id, "a");
+    assert.equal(await lab.storage.letGo(claim, { webhooks: 1, seen, againInMs: undefined }), true);
   });
 
   test("a claim that is let go of for a time is due again after it, or as soon as entries come", async () => {
@@ -98,11 +112,11 @@ export function deliveryContract(open: OpenStore): void {
     const task = await lab.owned();
     await lab.storage.setPushConfig(task.id, config("a"));
     const seen = (await task.meta()).position.offset;
-    await lab.storage.letGo(await claimOne(lab, task), { seen, againInMs: 150 });
+    await lab.storage.letGo(await claimOne(lab, task), { webhooks: 1, seen, againInMs: 150 });
     assert.deepEqual(await claimAll(lab), []);
     await lab.pass(200);
     await lab.storage.sweep();
-    await lab.storage.letGo(await claimOne(lab, task), { seen, againInMs: 60_000 });
+    await lab.storage.letGo(await claimOne(lab, task), { webhooks: 1, seen, againInMs: 60_000 });
     await task.append([chunk()]);
     await claimOne(lab, task);
   });
@@ -146,7 +160,7 @@ export function deliveryContract(open: OpenStore): void {
     assert.equal(await lab.storage.reportDelivery(claim, report("a", task.position)), "gone");
     assert.deepEqual(await lab.storage.deliveriesOf(task.id), []);
     await task.append([chunk()]);
-    assert.equal(await lab.storage.letGo(claim, { seen: 0, againInMs: undefined }), true);
+    assert.equal(await lab.storage.letGo(claim, { webhooks: 1, seen: 0, againInMs: undefined }), true);
     await task.append([chunk()]);
     assert.deepEqual(await claimAll(lab), []);
   });
@@ -158,7 +172,7 @@ export function deliveryContract(open: OpenStore): void {
     const claim = await claimOne(lab, task);
     const { position } = await task.meta();
     await lab.storage.reportDelivery(claim, report("a", position, { is: "parked", failures: 9, cause: "it answered HTTP 404" }));
-    await lab.storage.letGo(claim, { seen: position.offset, againInMs: undefined });
+    await lab.storage.letGo(claim, { webhooks: 1, seen: position.offset, againInMs: undefined });
     await task.append([chunk()]);
     assert.deepEqual(await claimAll(lab), []);
     assert.deepEqual(await shown(lab, task.id), [["a", "parked", position.offset, 9, "it answered HTTP 404"]]);
@@ -175,7 +189,7 @@ export function deliveryContract(open: OpenStore): void {
     await task.append([status(TaskState.COMPLETED)], { state: TaskState.COMPLETED, consumed: 2 });
     const { position } = await task.meta();
     await lab.storage.reportDelivery(claim, report("a", position, { is: "done" }));
-    assert.equal(await lab.storage.letGo(claim, { seen: position.offset, againInMs: undefined }), true);
+    assert.equal(await lab.storage.letGo(claim, { webhooks: 1, seen: position.offset, againInMs: undefined }), true);
     await lab.storage.setPushConfig(task.id, config("b"));
     await lab.storage.setPushConfig(task.id, config("a"));
     assert.deepEqual(await shown(lab, task.id), [
@@ -204,7 +218,7 @@ export function deliveryContract(open: OpenStore): void {
     const claim = await claimOne(lab, task);
     const { position } = await task.meta();
     await lab.storage.reportDelivery(claim, report("a", position, { failures: 4, retryInMs: 60_000, cause: "it answered HTTP 503" }));
-    await lab.storage.letGo(claim, { seen: position.offset, againInMs: 60_000 });
+    await lab.storage.letGo(claim, { webhooks: 1, seen: position.offset, againInMs: 60_000 });
     assert.deepEqual(await claimAll(lab), []);
     await lab.storage.setPushConfig(task.id, config("a"));
     await claimOne(lab, task);
