@@ -78,7 +78,7 @@ interface Opened {
   readonly kinds: readonly string[];
 }
 
-async function openStore({ store: kind, durability, windowEntries, redisReplicas }: ChaosOptions, dir: string): Promise<Opened> {
+async function openStore({ store: kind, durability, windowEntries, redisReplicas, webhooks }: ChaosOptions, dir: string): Promise<Opened> {
   if (kind === "memory") {
     const store = sharedMemory();
     const given = (one: Given): void => appendFileSync(givenFile(dir), `${JSON.stringify(one)}\n`);
@@ -87,10 +87,10 @@ async function openStore({ store: kind, durability, windowEntries, redisReplicas
       appendFileSync(join(dir, "replicas.stderr"), `${line}\n`);
     };
     const log = { info: () => undefined, warn: write, error: write };
-    return { store, start: memoryReplicas({ storage: store.storage, given, log }), kinds: MEMORY_FAULTS };
+    return { store, start: memoryReplicas({ storage: store.storage, given, log, webhooks }), kinds: MEMORY_FAULTS };
   }
   const store = await REDIS[kind]({ lossy: durability === "local" });
-  const start = processReplicas({ store, durability, dir, windowEntries, redisReplicas });
+  const start = processReplicas({ store, durability, dir, windowEntries, redisReplicas, webhooks });
   const links = store.port === undefined ? [] : LINK_FAULTS;
   return { store, start, kinds: [...REPLICA_FAULTS, ...links, ...Object.keys(store.faults)] };
 }

@@ -9,18 +9,24 @@ import type { Ledger, LedgerTask } from "./ledger.ts";
 import { logHeaders } from "./position.ts";
 import type { Random } from "./random.ts";
 import { drawScenario, type Scenario, scriptText } from "./script.ts";
+import type { Hook, Hooks } from "./webhooks.ts";
 
 /** What callers share. */
 export interface CallerContext {
   readonly clients: Clients;
   readonly ledger: Ledger;
   readonly followers: Follower[];
+  /** Receivers of webhooks; absent where tasks have none. */
+  readonly hooks?: Hooks | undefined;
   /** Ends all waiting at the end of the run's time. */
   readonly over: AbortSignal;
 }
 
 /** Time between two looks at a task that may ask something. */
 const LOOK_MS = 300;
+/** Of ten tasks so many have a webhook that comes with the send, and one that comes later. */
+const HOOKED = { withSend: 0.7, later: 0.5 };
+const LATER_MS = 2000;
 
 /** Sends a task drawn from `random`, and does all that its caller does until it is over or waits for nobody. */
 export async function callTask(context: CallerContext, random: Random): Promise<void> {
@@ -45,8 +51,11 @@ class TaskCaller {
     const messageId = this.#random.uuid();
     const message = { messageId, role: "ROLE_USER", parts: [{ text: scriptText(this.#scenario.steps) }] };
     const way = this.#random.pick(["stream", "stream", "immediately", "wait"] as const);
-    const sent = await (way === "stream" ? this.#stream(message) : this.#send(message, way));
+    const hook = this.#drawHook("with the send", HOOKED.withSend);
+    const configuration = hook === undefined ? {} : { taskPushNotificationConfig: { id: hook.id, url: hook.url } };
+    const sent = await (way === "stream" ? this.#stream({ message, configuration }) : this.#send(message, way, configuration));
     if (sent === undefined) return;
+    if (hook !== undefined) hook.taskId = sent.taskId;
     ledger.acknowledge(messageId, sent.taskId);
     this.#task = ledger.open(sent.taskId, this.#scenario.shape, messageId);
     const readers = Array.from({ length: this.#random.between(sent.opened === undefined ? 1 : 0, 2) }, (_, index) => index);
@@ -54,15 +63,35 @@ class TaskCaller {
       void followers.push(new Follower(clients, this.#random.fork(`reader ${name}`), sent.taskId, opened));
     if (sent.opened !== undefined) follow("sender", sent.opened);
     for (const index of readers) follow(index);
-    await Promise.all([this.#cancel(), this.#talk(), this.#answer()]);
+    await Promise.all([this.#cancel(), this.#talk(), this.#answer(), this.#register()]);
+  }
+
+  #drawHook(name: string, probability: number): Hook | undefined {
+    const random = this.#random.fork(`webhook ${name}`);
+    return random.chance(probability) ? this.#context.hooks?.draw(random) : undefined;
+  }
+
+  /** Registers another webhook while the task goes on. */
+  async #register(): Promise<void> {
+    const hook = this.#drawHook("later", HOOKED.later);
+    if (hook === undefined) return;
+    const random = this.#random.fork("register");
+    const { taskId } = this.#task as LedgerTask;
+    await this.#wait(random.between(0, LATER_MS));
+    const answer = await this.#context.clients.ask(random, "CreateTaskPushNotificationConfig", { taskId, id: hook.id, url: hook.url });
+    if (answer.is === "answered") {
+      hook.registeredAt = Date.now();
+      hook.taskId = taskId;
+    } else if (answer.reason === "TASK_NOT_FOUND") this.#missing();
+    else this.#odd(`a webhook was refused: ${answer.reason}`);
   }
 
   /** SendStreamingMessage until a first frame has come. */
-  async #stream(message: JsonObject): Promise<{ taskId: string; opened: OpenedStream } | undefined> {
+  async #stream(request: JsonObject): Promise<{ taskId: string; opened: OpenedStream } | undefined> {
     const { clients } = this.#context;
     for (let tries = 1; ; tries += 1) {
       const at = Date.now();
-      const { stream, connection } = await clients.stream(this.#random, "SendStreamingMessage", { message }, logHeaders());
+      const { stream, connection } = await clients.stream(this.#random, "SendStreamingMessage", request, logHeaders());
       const late = setTimeout(() => stream.leave(), CALL_MS);
       try {
         const { value, done } = await stream.next();
@@ -80,8 +109,12 @@ class TaskCaller {
     }
   }
 
-  async #send(message: JsonObject, way: "immediately" | "wait"): Promise<{ taskId: string; opened: undefined } | undefined> {
-    const configuration = way === "immediately" ? { returnImmediately: true } : {};
+  async #send(
+    message: JsonObject,
+    way: "immediately" | "wait",
+    given: JsonObject,
+  ): Promise<{ taskId: string; opened: undefined } | undefined> {
+    const configuration = { ...given, returnImmediately: way === "immediately" };
     const answer = await this.#context.clients.ask(this.#random, "SendMessage", { message, configuration });
     this.#context.ledger.repeated += answer.tries - 1;
     if (answer.is === "refused") return this.#refused(answer.reason);

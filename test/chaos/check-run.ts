@@ -11,6 +11,7 @@ import type { Finding } from "./finding.ts";
 import type { Followed, SeenFrame } from "./follower.ts";
 import type { LedgerTask, Odd } from "./ledger.ts";
 import { checkTrimmed } from "./check-trimmed.ts";
+import { checkWebhook, type HookEnd } from "./check-webhooks.ts";
 import { type LossFigures, lossFigures } from "./loss-figures.ts";
 import type { Custody, Losses } from "./store.ts";
 
@@ -39,6 +40,8 @@ export interface RunEnd {
   readonly twice: readonly Odd[];
   /** Tasks that were acknowledged and at some time not found. */
   readonly missing: ReadonlySet<string>;
+  /** Webhooks of the tasks; absent where they had none. */
+  readonly hooks?: readonly HookEnd[];
   /** What replicas did that they should not: ended by themselves, never went. */
   readonly replicas: readonly string[];
   /** Failovers of a store that may lose what was acknowledged (durability local); absent where nothing may be lost. */
@@ -75,6 +78,7 @@ export function checkRun(run: RunEnd): Verdict {
     found.push(...verdict.found);
     if (run.losses !== undefined) for (const position of verdict.vanished) allowed.add(`${follower.taskId}: event ${position}`);
   }
+  for (const hook of run.hooks ?? []) found.push(...checkWebhook(hook, byId.get(hook.taskId)?.entries ?? []));
   for (const { state, taskId } of run.followers)
     if (state === "missing" && run.losses !== undefined) gone(taskId, "a follower was told that there is no such task");
   for (const taskId of run.missing) gone(taskId, "a call was answered that there is no such task");

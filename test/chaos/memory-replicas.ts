@@ -7,7 +7,7 @@ import { type RunningServer, serve } from "../../src/server/serve.ts";
 import { LeaseBook } from "../../src/testing/lease-book.ts";
 import { chaosAgent, type Given } from "./agent.ts";
 import { isResumable, type Replica, type StartReplica, type StoreLink } from "./fleet.ts";
-import { SERVE_OPTIONS } from "./serve-options.ts";
+import { PUSH_OPTIONS, SERVE_OPTIONS } from "./serve-options.ts";
 import type { ChaosStore } from "./store.ts";
 
 /** A memory store that several replicas share. */
@@ -32,15 +32,23 @@ export interface MemoryInit {
   readonly storage: Storage;
   readonly given: (given: Given) => void;
   readonly log: Log;
+  readonly webhooks: boolean;
 }
 
 /** Starts replicas in this process. */
-export function memoryReplicas({ storage, given, log }: MemoryInit): StartReplica {
+export function memoryReplicas({ storage, given, log, webhooks }: MemoryInit): StartReplica {
   return async (place, generation) => {
     const replica = `replica-${place}-${generation}`;
     const link = new MemoryLink(storage);
     const agent = chaosAgent({ resumable: isResumable(place), given });
-    const server = await serve({ ...SERVE_OPTIONS, replica, agent, log, storage: link.storage });
+    const server = await serve({
+      ...SERVE_OPTIONS,
+      ...(webhooks && { push: { ...PUSH_OPTIONS, allow: [...PUSH_OPTIONS.allow] } }),
+      replica,
+      agent,
+      log,
+      storage: link.storage,
+    });
     return new MemoryReplica(replica, server, link);
   };
 }

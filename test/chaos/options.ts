@@ -26,6 +26,8 @@ export interface ChaosOptions {
   readonly faultEverySeconds: number;
   /** Entries that are kept of each log; all where none is given. */
   readonly windowEntries?: number;
+  /** Whether tasks have webhooks. */
+  readonly webhooks: boolean;
   /** Kinds of faults to bring about; all that there are where none is named. */
   readonly faults: readonly string[];
 }
@@ -34,6 +36,7 @@ export const USAGE = `usage: npm run chaos -- [--minutes 10] [--seed 1] [--repli
   [--redis-durability ${DURABILITIES.join("|")}] [--tasks-per-second 3] [--fault-every 2.4] [--faults kill,freeze,…]
   [--redis-replicas 2] [--window-entries 50] (single store: what was trimmed is read from its append-only file)
   [--clients ours [--tasks 1000] [--cuts 300]] (throughline/client, bounded by numbers in the place of minutes)
+  [--webhooks] (tasks have webhooks, whose receivers have all manners; with bare clients, where no entry is lost or trimmed)
 `;
 
 /** A run by numbers may take so much longer than its pace says. */
@@ -57,8 +60,10 @@ export function readOptions(args: readonly string[]): ChaosOptions {
     "tasks",
     "cuts",
   ] as const;
-  const options = Object.fromEntries(names.map((name) => [name, text]));
-  const { values } = parseArgs({ args: [...args], options }) as { values: Partial<Record<(typeof names)[number], string>> };
+  const options = { ...Object.fromEntries(names.map((name) => [name, text])), webhooks: { type: "boolean" } as const };
+  const { values } = parseArgs({ args: [...args], options }) as {
+    values: Partial<Record<(typeof names)[number], string>> & { readonly webhooks?: boolean };
+  };
   const store = oneOf("store", STORES, values.store ?? "single");
   const usual = store === "sentinel" || store === "cluster" ? "replicated" : "local";
   const window = values["window-entries"];
@@ -70,12 +75,17 @@ export function readOptions(args: readonly string[]): ChaosOptions {
   const bound = { tasks: positive("tasks", values.tasks ?? "1000"), cuts: positive("cuts", values.cuts ?? "300") };
   if (clients === "ours" && (window !== undefined || (store !== "single" && store !== "memory" && durability === "local")))
     throw new TypeError("--clients ours is for stores that keep every entry");
+  const webhooks = values.webhooks === true;
+  const loses = store !== "single" && store !== "memory" && durability === "local";
+  if (webhooks && (clients === "ours" || window !== undefined || loses))
+    throw new TypeError("--webhooks is for bare clients and stores that keep every entry");
   if (clients === "ours" ? values.minutes !== undefined : (values.tasks ?? values.cuts) !== undefined)
     throw new TypeError("--minutes bounds a run of bare clients, --tasks and --cuts one of ours");
   const paceMinutes = Math.max(bound.tasks / tasksPerSecond, bound.cuts * faultEverySeconds) / 60;
   return {
     ...(window === undefined ? {} : { windowEntries: positive("window-entries", window) }),
     clients,
+    webhooks,
     ...(clients === "ours" ? { bound, minutes: paceMinutes * SLACK } : { minutes: positive("minutes", values.minutes ?? "10") }),
     seed: values.seed ?? "1",
     replicas: positive("replicas", values.replicas ?? "4"),

@@ -7,7 +7,7 @@ import { GIVEN_FILE, RESUMABLE } from "./agent.ts";
 import { isResumable, type Replica, type StartReplica, type StoreLink } from "./fleet.ts";
 import { PREFIX } from "./redis-logs.ts";
 import type { RedisStore } from "./redis-stores.ts";
-import { SERVE_OPTIONS } from "./serve-options.ts";
+import { PUSH_OPTIONS, SERVE_OPTIONS } from "./serve-options.ts";
 
 /** What the replicas of a run share. */
 export interface ProcessInit {
@@ -17,6 +17,7 @@ export interface ProcessInit {
   readonly redisReplicas: number;
   /** Entries that are kept of each log; all where it is undefined. */
   readonly windowEntries: number | undefined;
+  readonly webhooks: boolean;
   /** Where their stderr and the agents' notes go. */
   readonly dir: string;
 }
@@ -28,7 +29,7 @@ const DROP_MS = 3000;
 export function processReplicas(init: ProcessInit): StartReplica {
   return async (place, generation) => {
     const name = `replica-${place}-${generation}`;
-    const { store, durability, dir, redisReplicas, windowEntries = SERVE_OPTIONS.windowEntries } = init;
+    const { store, durability, dir, redisReplicas, webhooks, windowEntries = SERVE_OPTIONS.windowEntries } = init;
     const proxy = store.port === undefined ? undefined : await TcpProxy.open({ port: store.port });
     const flags = {
       ...SERVE_OPTIONS,
@@ -38,6 +39,7 @@ export function processReplicas(init: ProcessInit): StartReplica {
       redisDurability: durability,
       redisReplicas,
       windowEntries,
+      ...(webhooks && Object.fromEntries(Object.entries(PUSH_OPTIONS).map(([key, value]) => [`push-${key}`, value]))),
     };
     const args = Object.entries(flags).flatMap(([key, value]) => [
       `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`,

@@ -4,7 +4,9 @@ import { StreamResponseSchema, TaskSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts"
 import { CommandSchema, MemoSchema } from "../../gen/throughline/v1/log_pb.ts";
 import { type Entry, formatPosition } from "../../src/core/log-entry.ts";
 import { checkClientRun } from "./check-client-run.ts";
+import { progressOf } from "../webhooks/acknowledgements.ts";
 import { checkRun, type TaskEnd, type Verdict } from "./check-run.ts";
+import type { HookEnd } from "./check-webhooks.ts";
 import { textIn } from "./check-log.ts";
 import type { Finding, FindingKind } from "./finding.ts";
 import type { Followed } from "./follower.ts";
@@ -55,6 +57,7 @@ export function report(options: ChaosOptions, run: ChaosRun): Report {
     `sends repeated ${run.ledger.repeated}, calls made again ${run.again}`,
     `stored to seen p50 ${ms(0.5)}, p99 ${ms(0.99)}, longest ${ms(1)}`,
     `tasks in mid-stream ${told(run.followers)}`,
+    ...(run.end.hooks === undefined ? [] : explainHooks(run.end.hooks, logOf)),
     ...(options.clients === "ours" ? explainClients(run) : []),
     ...(verdict.figures === undefined ? [] : explainLosses(verdict.figures, verdict.allowed)),
   ];
@@ -68,6 +71,31 @@ export function report(options: ChaosOptions, run: ChaosRun): Report {
   if (count("broken") > 0) lines.push(`broken ${count("broken")}`);
   lines.push(`lost ${count("lost")} doubled ${count("doubled")} reordered ${count("reordered")} forgotten ${count("forgotten")}`);
   return { lines, ok: found.length === 0 };
+}
+
+/** What webhooks were told, and how long it took. */
+function explainHooks(hooks: readonly HookEnd[], logOf: (taskId: string) => readonly Entry[]): string[] {
+  const all = hooks.map((hook) => ({ hook, ...progressOf(hook.requests, logOf(hook.taskId)) }));
+  const requests = hooks.flatMap((one) => one.requests);
+  const acknowledged = requests.filter(({ status }) => status === 200);
+  const waits = hooks.filter(({ manner }) => manner === "good").flatMap((hook) => waitsOf(hook, logOf(hook.taskId)));
+  const sorted = waits.toSorted((a, b) => a - b);
+  const repeats = all.reduce((sum, one) => sum + one.repeats, 0);
+  return [
+    `webhooks ${hooks.length} (${countsOf(hooks.map(({ manner }) => manner))}), ${hooks.filter(({ registeredAt }) => registeredAt === undefined).length} with the send`,
+    `notifications ${requests.length}, acknowledged ${acknowledged.length}, of what was acknowledged already ${repeats}`,
+    `stored to notified p50 ${quantile(sorted, 0.5)} ms, p99 ${quantile(sorted, 0.99)} ms, longest ${quantile(sorted, 1)} ms (good receivers)`,
+  ];
+}
+
+/** Milliseconds between the store and the first request with it. */
+function waitsOf({ requests }: HookEnd, entries: readonly Entry[]): number[] {
+  const first = new Map<string, number>();
+  for (const { id, at } of requests) if (!first.has(id)) first.set(id, at);
+  return [...first].flatMap(([id, at]) => {
+    const entry = entries[Number(/\/(\d+)\./.exec(id)?.[1]) - 1];
+    return entry === undefined ? [] : [Math.max(0, at - entry.time)];
+  });
 }
 
 function explainClients({ runs, faults }: ChaosRun): string[] {
@@ -122,7 +150,7 @@ function explain(run: ChaosRun, found: readonly Finding[]): string[] {
   const lines = found.slice(0, SHOWN).map(({ kind, taskId, what }) => `${kind.toUpperCase()} ${taskId}: ${what}`.slice(0, LINE));
   if (found.length > SHOWN) lines.push(`… and ${found.length - SHOWN} more`);
   const ids = new Set(found.map(({ taskId }) => taskId).filter((id) => id !== ""));
-  const parts = run.end.tasks.filter(({ taskId }) => ids.has(taskId)).map((task) => dump(task, found, [...run.followers, ...run.runs]));
+  const parts = run.end.tasks.filter(({ taskId }) => ids.has(taskId)).map((task) => dump(task, found, run));
   const faults = run.faults.map(({ kind, on, from, to }) => `${time(from)} to ${time(to)} ${kind} ${on}`).join("\n");
   const path = run.bed.keep(
     "findings.txt",
@@ -131,9 +159,9 @@ function explain(run: ChaosRun, found: readonly Finding[]): string[] {
   return [...lines, `all findings, with logs and what followers saw: ${path}`];
 }
 
-function dump(task: TaskEnd, found: readonly Finding[], followers: readonly Followed[]): string {
+function dump(task: TaskEnd, found: readonly Finding[], { followers, runs, end }: ChaosRun): string {
   const { taskId, entries, ledger, custody } = task;
-  const mine = followers.filter((follower) => follower.taskId === taskId);
+  const mine = [...followers, ...runs].filter((follower) => follower.taskId === taskId);
   return [
     `task ${taskId} ${JSON.stringify(ledger)} ${custody}`,
     ...found.filter((one) => one.taskId === taskId).map(({ kind, what }) => `  ${kind}: ${what}`),
@@ -141,8 +169,15 @@ function dump(task: TaskEnd, found: readonly Finding[], followers: readonly Foll
     ...entries.map((entry) => `    ${formatPosition(entry)} epoch ${entry.epoch} ${time(entry.time)} ${shown(entry)}`.slice(0, LINE)),
     `  GetTask ${task.task === undefined ? "none" : toJsonString(TaskSchema, task.task)}`.slice(0, 2000),
     ...mine.flatMap(dumpFollower),
+    ...(end.hooks ?? []).filter((hook) => hook.taskId === taskId).flatMap(dumpHook),
     "",
   ].join("\n");
+}
+
+function dumpHook({ id, manner, registeredAt, requests }: HookEnd): string[] {
+  const since = registeredAt === undefined ? "with the send" : `at ${time(registeredAt)}`;
+  const lines = requests.map(({ id: event, at, status }) => `    ${time(at)} ${event.replace(/^.*\//, "")} ${status ?? "no answer"}`);
+  return [`  webhook ${id} (${manner}) ${since}`, ...lines];
 }
 
 function dumpFollower({ state, visits, frames }: Followed, index: number): string[] {

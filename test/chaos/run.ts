@@ -8,6 +8,7 @@ import { type Bed, openBed } from "./bed.ts";
 import { callTask, type CallerContext } from "./caller-of-task.ts";
 import { callWithClient } from "./caller-with-client.ts";
 import type { RunEnd, TaskEnd } from "./check-run.ts";
+import { hasAllOf } from "./check-webhooks.ts";
 import type { ClientRun } from "./client-run.ts";
 import { Clients } from "./clients.ts";
 import { Faults, type DoneFault } from "./faults.ts";
@@ -17,12 +18,14 @@ import type { ChaosOptions } from "./options.ts";
 import { Passages } from "./passages.ts";
 import { CUTS, type PlannedFault, planFaults } from "./plan.ts";
 import { Random } from "./random.ts";
+import { Hooks } from "./webhooks.ts";
 
 /** What tasks, callers and followers get to finish after the last fault. */
 const SETTLE_MS = 60_000;
 /** More callers at once than this wait for one to be done. */
 const MOST_CALLERS = 60;
 const LOOK_MS = 100;
+const HOOKS_LOOK_MS = 500;
 /** A replica takes about 200; what it holds for callers is bounded by options to less than the rest. */
 const MOST_MIB = 700;
 
@@ -51,7 +54,8 @@ export async function runChaos(options: ChaosOptions, say: (line: string) => voi
   say(`${options.replicas} replicas on ${options.store} run; their stderr: ${bed.dir}`);
   const over = new AbortController();
   const clients = new Clients(() => bed.fleet.endpoints(), over.signal);
-  const context: CallerContext = { clients, ledger: new Ledger(), followers: [], over: over.signal };
+  const hooks = options.webhooks ? started.use(await Hooks.open(options.seed)) : undefined;
+  const context: CallerContext = { clients, ledger: new Ledger(), followers: [], hooks, over: over.signal };
   const runs: ClientRun[] = [];
   const passages = options.clients === "ours" ? started.use(await openPassages(bed, random.fork("passages"))) : undefined;
   const call: CallTask = (chance) =>
@@ -77,6 +81,10 @@ export async function runChaos(options: ChaosOptions, say: (line: string) => voi
   const tasks = await restingTasks(bed, context, random.fork("end"), deadline);
   say("followers come to the end");
   await settleFollowers(context.followers, tasks, deadline);
+  if (hooks !== undefined) {
+    say("webhooks come to the end");
+    await settleHooks(bed, hooks, deadline + SETTLE_MS);
+  }
   const listed = await listAll(context, random.fork("list"));
   const given = givenIn(bed);
   const unknown = await Promise.all(
@@ -92,6 +100,7 @@ export async function runChaos(options: ChaosOptions, say: (line: string) => voi
     odd: context.ledger.odd,
     twice: context.ledger.twice,
     missing: context.ledger.missing,
+    ...(hooks && { hooks: hooks.attached }),
     replicas: [...bed.fleet.crashed, ...stuck.map((name) => `${name} did not go although it was asked to`), ...tooLarge(bed)],
     ...(bed.store.losses === undefined ? {} : { losses: bed.store.losses() }),
     ...(options.windowEntries === undefined ? {} : { window: options.windowEntries }),
@@ -240,6 +249,16 @@ async function settleFollowers(followers: readonly Follower[], tasks: readonly T
   const reached = followers.map((follower) => follower.settle(ends.get(follower.taskId) ?? ((): boolean => false)));
   await soon(reached, Math.max(1000, deadline - performance.now()));
   for (const follower of followers) follower.stop();
+}
+
+/** Webhooks that ever answer get to the last event of their task. */
+async function settleHooks({ store }: Bed, hooks: Hooks, deadline: number): Promise<void> {
+  for (;;) {
+    await hooks.look();
+    const ends = hooks.attached.filter(({ answers }) => answers).map(async (hook) => hasAllOf(hook, await store.logOf(hook.taskId)));
+    if ((await Promise.all(ends)).every(Boolean) || performance.now() > deadline) return;
+    await delay(HOOKS_LOOK_MS);
+  }
 }
 
 /** Whether a place in a log is one after which no event stands. */

@@ -16,3 +16,13 @@ export const SERVE_OPTIONS = {
   windowEntries: 1_000_000,
   windowBytes: 1_000_000_000,
 } as const;
+
+/** What replicas are told besides where tasks have webhooks: receivers on this machine, tried again soon and for long. */
+export const PUSH_OPTIONS = {
+  enabled: true,
+  allow: ["127.0.0.0/8"],
+  timeoutMs: 1500,
+  maxFailures: 40,
+  retryBaseMs: 50,
+  retryMaxMs: 1000,
+} as const;

@@ -36,6 +36,7 @@ const RUNS: Readonly<Record<string, readonly string[]>> = {
     "3",
   ],
   "one Redis, another seed": ["--store", "single", "--seed", "3", "--minutes", "0.4", "--fault-every", "1.5", "--replicas", "3"],
+  "one Redis, with webhooks": ["--webhooks", "--seed", "2", "--minutes", "0.4", "--fault-every", "1.5", "--replicas", "3"],
 };
 
 suite("a chaos run loses nothing, doubles nothing and forgets nothing", { timeout: 280_000 }, () => {
@@ -47,7 +48,7 @@ suite("a chaos run loses nothing, doubles nothing and forgets nothing", { timeou
       const output = run.stdout + run.stderr;
       assert.equal(code, 0, output);
       assert.equal(run.stdout.trimEnd().split("\n").at(-1), LAST_LINE, output);
-      assert.doesNotMatch(run.stdout, /^(tasks|events|faults|cuts|runs of clients) 0\b/m);
+      assert.doesNotMatch(run.stdout, /^(tasks|events|faults|cuts|runs of clients|webhooks|notifications) 0\b/m);
       // Of a run that failed, what the replicas said is kept.
       rmSync(folder, { recursive: true });
     });
