@@ -237,14 +237,17 @@ export class UpstreamTurn {
     if (cause !== "canceled") this.#end();
   }
 
+  /** Reads no more. It may be called again, for what was opened meanwhile. */
   #end(): void {
-    if (this.#over.signal.aborted) return;
+    const ended = this.#over.signal.aborted;
     this.#over.abort(OVER);
+    const reading = this.#reading;
+    this.#reading = undefined;
     // The upstream may work on what nobody wants any more.
-    if (this.#canceled && this.#sent.reached === "maybe") this.#agent.cancel(this.#sent.memo(), this.#turn, this.#reading);
+    if (!ended && this.#canceled && this.#sent.reached === "maybe") this.#agent.cancel(this.#sent.memo(), this.#turn, reading);
     // One that has brought its last event ends by itself.
-    else if (isTerminal(this.#mirror.state)) void this.#reading?.finish();
-    else void this.#reading?.close();
+    else if (isTerminal(this.#mirror.state)) void reading?.finish();
+    else void reading?.close();
   }
 
   #extras(): ReturnType<UpstreamAgent["extrasOf"]> & { readonly signal: AbortSignal } {
