@@ -1,7 +1,8 @@
 /** Calls to an agent over the first of its interfaces that can be reached: with versions, tenant, credentials, timeouts and retries. */
 import { connect } from "node:net";
 import { type CallOptions, type Client, Code, ConnectError } from "@connectrpc/connect";
-import type { A2AService, AgentCard, StreamResponse } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { type A2AService, type AgentCard, type StreamResponse, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { isTerminal, stateAfter } from "../core/task.ts";
 import { A2AError, isTransient, NothingSentError } from "./a2a-error.ts";
 import type { CardSource } from "./card-source.ts";
 import type { ClientOptions } from "./client-options.ts";
@@ -15,6 +16,9 @@ type Calls = Client<typeof A2AService>;
 
 /** The first pause between two attempts of a call, and the longest. */
 const RETRY = { baseMs: 100, maxMs: 5000 };
+
+/** How long a server may take to end a stream after its last event. */
+const END_MS = 1000;
 
 /** What a step of a call is given. */
 export interface Step {
@@ -109,16 +113,25 @@ export class Connection {
       });
       return opened.first;
     };
+    let last: StreamResponse | undefined;
+    let left = false;
     const leave = async (): Promise<IteratorResult<StreamResponse, undefined>> => {
-      opened?.held[Symbol.dispose]();
-      await opened?.frames.return?.();
+      const leaving = left ? undefined : opened;
+      left = true;
+      if (last !== undefined && isLast(last)) void (leaving && ended(leaving));
+      else {
+        leaving?.held[Symbol.dispose]();
+        await leaving?.frames.return?.();
+      }
       return { done: true, value: undefined };
     };
     return {
       next: async () => {
         try {
           const next = await (opened?.frames.next() ?? begin());
-          return next.done === true ? await leave() : next;
+          if (next.done === true) return await leave();
+          last = next.value;
+          return next;
         } catch (thrown) {
           await leave();
           init.signal.throwIfAborted();
@@ -226,6 +239,24 @@ export class Connection {
 function isAllSecure({ supportedInterfaces }: AgentCard): boolean {
   const urls = supportedInterfaces.map(({ url }) => url);
   return urls.some((url) => url.startsWith("https:")) && !urls.some((url) => url.startsWith("http:"));
+}
+
+/** Whether nothing comes after a frame. */
+function isLast(frame: StreamResponse): boolean {
+  return frame.payload.case === "message" || isTerminal(stateAfter(frame) ?? TaskState.UNSPECIFIED);
+}
+
+/** Lets a stream end that has brought its last event: to break it off would cost both sides more, and HTTP/1.1 its connection. */
+async function ended({ frames, held }: Opened): Promise<void> {
+  using _held = held;
+  const late = setTimeout(() => void frames.return?.(), END_MS).unref();
+  try {
+    if ((await frames.next()).done !== true) await frames.return?.();
+  } catch {
+    // All that was wanted has come.
+  } finally {
+    clearTimeout(late);
+  }
 }
 
 /** Whether an endpoint takes a connection; one whose address only its transport knows counts as one that does. */

@@ -33,6 +33,14 @@ suite("a send", () => {
       assert.equal(it.client.endpoint?.binding, binding);
     });
 
+    test(`that has ended leaves its connection to the next one, over ${binding}`, async () => {
+      await using opened = await bed.through(binding);
+      const { client, proxy } = opened;
+      for (let count = 0; count < 10; count += 1) await client.send(count % 2 === 0 ? "complete" : "reply you");
+      // One may begin while the one before it ends.
+      assert.ok(proxy.accepted <= 3, `${proxy.accepted} connections`);
+    });
+
     test(`CL-03 answers a direct message over ${binding}`, async () => {
       await using it = await bed.through(binding);
       const message = await it.client.send("reply you");
