@@ -3,7 +3,6 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { MessageSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { BeginTask } from "../core/agent.ts";
 import { TaskError } from "../core/errors.ts";
-import { pause } from "../core/pause.ts";
 import { isAway } from "./failures.ts";
 import { ownMessage, type Whose } from "./own-message.ts";
 import type { Read, Reading } from "./reading.ts";
@@ -136,11 +135,11 @@ function keyOf({ owner, tenant }: Whose, digest: string): string {
 
 /** The first word; undefined where it takes too long. */
 export async function firstOf(reading: Reading, ms: number): Promise<Read | undefined> {
-  const heard = new AbortController();
-  const late = pause(ms, heard.signal).then(() => undefined);
+  const { promise: late, resolve } = Promise.withResolvers<undefined>();
+  const timer = setTimeout(resolve, ms, undefined);
   try {
     return await Promise.race([reading.next(), late]);
   } finally {
-    heard.abort();
+    clearTimeout(timer);
   }
 }

@@ -66,7 +66,13 @@ export function upstreamId(id: string, { owner, tenant }: Whose): string {
     .slice(0, 32);
 }
 
-/** Tells a message from every other of its task: ids may be used twice. */
+const digests = new WeakMap<Message, string>();
+
+/** Tells a message from every other of its task: ids may be used twice. Made once for each message. */
 export function messageDigest(message: Message): string {
-  return createHash("sha256").update(toBinary(MessageSchema, message)).digest("base64url").slice(0, 22);
+  const known = digests.get(message);
+  if (known !== undefined) return known;
+  const digest = createHash("sha256").update(toBinary(MessageSchema, message)).digest("base64url").slice(0, 22);
+  digests.set(message, digest);
+  return digest;
 }
