@@ -79,6 +79,7 @@ suite("the documents", { timeout: 120_000 }, () => {
       ["docs/front.md", "front"],
       ["docs/redis.md", "redis"],
       ["docs/security.md", "security"],
+      ["docs/webhooks.md", "webhooks"],
     ] as const) {
       const blocks = blocksOf(document(path)).filter(({ language }) => language === "ts");
       assert.ok(blocks.length > 0);
