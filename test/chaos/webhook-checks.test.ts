@@ -30,7 +30,7 @@ const kinds = (
   more: Partial<HookEnd> = {},
 ) => [...new Set(checkWebhook({ ...hook, ...more, requests }, entries).map(({ kind }) => kind))];
 
-test("P-7 a webhook that had everything in order is found so, also where some came again, or failed first", async () => {
+test("a webhook that had everything in order is found so, also where some came again, or failed first", async () => {
   const run = await good();
   const { events, hook, entries } = run;
   assert.deepEqual(checkWebhook(hook, entries), []);
@@ -44,7 +44,7 @@ test("P-7 a webhook that had everything in order is found so, also where some ca
   assert.deepEqual(kinds(run, [...hook.requests, request(events[0] as Entry)]), [], "a late one of a replica that stood still");
 });
 
-test("P-7 a hole is found: at the beginning, in the middle, and where something was not acknowledged before the next one came", async () => {
+test("a hole is found: at the beginning, in the middle, and where something was not acknowledged before the next one came", async () => {
   const run = await good();
   const { events, hook } = run;
   for (const at of [0, 3]) assert.deepEqual(kinds(run, hook.requests.toSpliced(at, 1)), ["lost"], `${at}`);
@@ -53,7 +53,7 @@ test("P-7 a hole is found: at the beginning, in the middle, and where something 
   assert.deepEqual(kinds(run, hook.requests.toSpliced(2, 2, hook.requests[3] as Request, hook.requests[2] as Request)), ["lost"]);
 });
 
-test("P-7 an end that a webhook never had is found, where it answers; one that never does is owed nothing more", async () => {
+test("an end that a webhook never had is found, where it answers; one that never does is owed nothing more", async () => {
   const run = await good();
   const some = run.hook.requests.slice(0, -1);
   assert.deepEqual(kinds(run, some), ["lost"]);
@@ -61,7 +61,7 @@ test("P-7 an end that a webhook never had is found, where it answers; one that n
   assert.deepEqual(kinds(run, some, { answers: false }), []);
 });
 
-test("P-7 a webhook that was registered later has all that came after, and may have a little more", async () => {
+test("a webhook that was registered later has all that came after, and may have a little more", async () => {
   const run = await good();
   const { hook, events } = run;
   const registeredAt = (events.at(-1)?.time ?? 0) + 1;
@@ -71,7 +71,7 @@ test("P-7 a webhook that was registered later has all that came after, and may h
   assert.deepEqual(kinds(run, [], { registeredAt: (events[0]?.time ?? 0) - 1 }), ["lost"]);
 });
 
-test("P-7 what is not in the log is found; a task in mid-stream stands for what was before it", async () => {
+test("what is not in the log is found; a task in mid-stream stands for what was before it", async () => {
   const run = await good();
   const { hook, events } = run;
   const [first] = hook.requests as [Request];
@@ -81,7 +81,7 @@ test("P-7 what is not in the log is found; a task in mid-stream stands for what 
   assert.deepEqual(kinds(run, [first, task, ...hook.requests.slice(4)]), []);
 });
 
-test("P-7 a run judges its webhooks", async () => {
+test("a run judges its webhooks", async () => {
   const { run } = await goodRun();
   const { hook } = await good();
   const [task] = run.tasks;

@@ -63,7 +63,7 @@ function openTarget(host = "127.0.0.1", answer = 200, location?: string): Promis
 suite("at registration", () => {
   const literal = ADDRESSES.map(([address, what]) => [`https://${shown(address)}/hook`, what] as const);
 
-  test(`R-117 R-118 C-26 P-39 none of ${literal.length + TRICKS.length} targets and tricks is taken, and the answer names the field`, async () => {
+  test(`R-117 R-118 C-26 P-39 PR-06 none of ${literal.length + TRICKS.length} targets and tricks is taken, and the answer names the field`, async () => {
     await using bed = await openBed({ push: { enabled: true } });
     const { rest } = bed;
     const taskId = await startTask(rest, "input");

@@ -144,7 +144,7 @@ for (const store of ["memory", "Redis"]) {
   });
 }
 
-test("C-35 P-7 where a failover has lost entries that a webhook had, it gets the task in mid-stream, and then what follows", async () => {
+test("C-35 where a failover has lost entries that a webhook had, it gets the task in mid-stream, and then what follows", async () => {
   await using redis = await redisServer();
   await using receiver = await Receiver.open();
   const gate = new Gate("gate");
@@ -196,7 +196,7 @@ test("C-35 P-7 where a failover has lost entries that a webhook had, it gets the
   assert.equal(begun + chunks.length, task.artifacts[0]?.parts.length, "with what follows it is the whole task");
 });
 
-test("P-7 where an entry counts as stored when a replica of Redis has it, webhooks get it then", async () => {
+test("where an entry counts as stored when a replica of Redis has it, webhooks get it then", async () => {
   await using redis = await redisServer({ appendonly: "always" });
   await using follower = await redisServer({ args: ["--replicaof", "127.0.0.1", `${redis.port}`] });
   await until("the replica confirms", WITHIN_MS, async () => {

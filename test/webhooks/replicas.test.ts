@@ -77,7 +77,7 @@ async function held(receiver: Receiver): Promise<{ readonly letGo: () => void }>
 const stored = async ({ redis }: Bed, taskId: string): Promise<string> =>
   String(await redis.call("HGET", keysOf(taskId).progress(taskId), "w"));
 
-test("P-7 a replica that is killed in the middle of a request is followed by another one, from where the webhook stands", async () => {
+test("a replica that is killed in the middle of a request is followed by another one, from where the webhook stands", async () => {
   await using bed = await openBed();
   const one = await bed.replica("one");
   const taskId = await bed.begin(one);
@@ -89,7 +89,7 @@ test("P-7 a replica that is killed in the middle of a request is followed by ano
   assert.ok((await bed.finish(taskId)) <= 1, "only what was under way came twice");
 });
 
-test("P-7 a replica that drains hands its webhooks over at once, what is under way included", async () => {
+test("a replica that drains hands its webhooks over at once, what is under way included", async () => {
   await using bed = await openBed();
   const one = await bed.replica("one", LONG_LEASE);
   const taskId = await bed.begin(one);
@@ -101,7 +101,7 @@ test("P-7 a replica that drains hands its webhooks over at once, what is under w
   assert.equal(await bed.finish(taskId), 0, "nothing came twice");
 });
 
-test("P-7 what a replica says that stood still beyond its claim changes nothing, and it sends nothing more", async () => {
+test("what a replica says that stood still beyond its claim changes nothing, and it sends nothing more", async () => {
   await using bed = await openBed();
   const one = await bed.replica("one");
   const taskId = await bed.begin(one);
@@ -121,7 +121,7 @@ test("P-7 what a replica says that stood still beyond its claim changes nothing,
   assert.equal(bed.receiver.received.length, length);
 });
 
-test("P-7 deliveries go on when Redis is back, with nothing left out", async () => {
+test("deliveries go on when Redis is back, with nothing left out", async () => {
   await using bed = await openBed();
   const one = await bed.replica("one");
   await bed.replica("other");
@@ -131,7 +131,7 @@ test("P-7 deliveries go on when Redis is back, with nothing left out", async () 
   await bed.finish(taskId);
 });
 
-test("P-7 with every one of them at once and again: kills, pauses and a Redis that restarts", async (t: TestContext) => {
+test("with every one of them at once and again: kills, pauses and a Redis that restarts", async (t: TestContext) => {
   await using bed = await openBed();
   const replicas = [await bed.replica("a"), await bed.replica("b"), await bed.replica("c")];
   const [first, second] = replicas as [ReplicaProcess, ReplicaProcess];

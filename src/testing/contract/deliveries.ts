@@ -135,7 +135,7 @@ export function deliveryContract(open: OpenStore): void {
     assert.equal(await lab.storage.reportDelivery(claim, report("a", position)), "recorded");
   });
 
-  test("P-7 an acknowledgement never goes back, and what is reported is read again", async () => {
+  test("an acknowledgement never goes back, and what is reported is read again", async () => {
     await using lab = await Lab.open(open);
     const task = await lab.owned();
     await lab.storage.setPushConfig(task.id, config("a"));
