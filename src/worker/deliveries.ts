@@ -30,6 +30,8 @@ export interface DeliveryTimes {
 interface Claimed {
   readonly claim: HeldClaim;
   readonly webhooks: Map<string, { readonly delivery: WebhookDelivery; readonly run: Promise<void> }>;
+  /** What this replica had under way for the task under an earlier claim comes first. */
+  readonly after: Promise<void>;
   /** Since when none of them has had anything to do. */
   idleSince: number | undefined;
 }
@@ -99,26 +101,29 @@ export class Deliveries {
       const asked = performance.now();
       const claims = await storage.claimDeliveries(newMark() + newMark(), limit);
       if (claims.length === limit) this.#again = true;
-      await Promise.all(claims.map((claim) => this.#begin(new HeldClaim(claim, this.#times.leaseMs, asked))));
+      for (const claim of claims) this.#begin(new HeldClaim(claim, this.#times.leaseMs, asked));
     }
   }
 
-  async #begin(claim: HeldClaim): Promise<void> {
-    // An older claim of this replica has run out.
-    await this.#drop(claim.taskId);
-    const claimed: Claimed = { claim, webhooks: new Map(), idleSince: undefined };
+  #begin(claim: HeldClaim): void {
+    const before = this.#claimed.get(claim.taskId);
+    const after = before === undefined ? Promise.resolve() : stopped(before);
+    const claimed: Claimed = { claim, webhooks: new Map(), after, idleSince: undefined };
     this.#claimed.set(claim.taskId, claimed);
-    await this.#look(claimed);
+    void this.#guard("begin deliveries", () => this.#look(claimed));
   }
 
   /** Begins with webhooks that are new, and lets the others know what was written again. */
-  async #look({ claim, webhooks }: Claimed): Promise<void> {
+  async #look({ claim, webhooks, after }: Claimed): Promise<void> {
+    await after;
+    // What ends while this is read is not begun again by what is read.
+    const running = new Set([...webhooks].flatMap(([id, { delivery }]) => (delivery.over ? [] : [id])));
     const deliveries = await this.#context.storage.deliveriesOf(claim.taskId);
     if (this.#claimed.get(claim.taskId)?.claim !== claim) return;
     for (const delivery of deliveries) {
-      const known = webhooks.get(delivery.config.id)?.delivery;
-      if (known !== undefined && !known.over) known.refresh(delivery.config);
-      else if (delivery.is === "active") this.#start(claim, webhooks, delivery);
+      const { id } = delivery.config;
+      if (running.has(id)) webhooks.get(id)?.delivery.refresh(delivery.config);
+      else if (delivery.is === "active" && webhooks.get(id)?.delivery.over !== false) this.#start(claim, webhooks, delivery);
     }
   }
 
@@ -135,7 +140,7 @@ export class Deliveries {
     const held = await this.#context.storage.holdDeliveries(all.map(({ claim }) => claim));
     await Promise.all(
       all.map(async (claimed, at) => {
-        if (held[at] === false) return this.#drop(claimed.claim.taskId, claimed);
+        if (held[at] === false) return this.#drop(claimed);
         if (held[at] === undefined) return undefined;
         claimed.claim.prolonged(asked);
         return this.#look(claimed);
@@ -143,9 +148,9 @@ export class Deliveries {
     );
   }
 
-  async #drop(taskId: string, only?: Claimed): Promise<void> {
-    const claimed = this.#claimed.get(taskId);
-    if (claimed === undefined || (only !== undefined && claimed !== only)) return;
+  async #drop(claimed: Claimed): Promise<void> {
+    const { taskId } = claimed.claim;
+    if (this.#claimed.get(taskId) !== claimed) return;
     this.#claimed.delete(taskId);
     await stopped(claimed);
   }
@@ -168,7 +173,7 @@ export class Deliveries {
     const seen = Math.min(Infinity, ...open.flatMap(({ idleAt }) => idleAt ?? []));
     const againInMs = waits.length === 0 ? undefined : Math.min(...waits);
     if (await this.#context.storage.letGo(claimed.claim, { webhooks: open.length, seen, againInMs })) {
-      return this.#drop(claimed.claim.taskId, claimed);
+      return this.#drop(claimed);
     }
     claimed.idleSince = undefined;
     return this.#look(claimed);

@@ -62,7 +62,7 @@ export class WebhookPoster {
   }
 
   /**
-   * Posts to a host when it is its turn. `make` is asked for the request then, so that it says what holds then; it answers undefined where there is
+   * Posts to a host when it is its turn, unless the signal comes first. `make` is asked for the request then, so that it says what holds then; it answers undefined where there is
    * nothing to be sent any more. Rejects only as `make` does.
    */
   async post(hostname: string, signal: AbortSignal, make: () => Promise<WebhookRequest | undefined>): Promise<Posted> {
@@ -71,8 +71,9 @@ export class WebhookPoster {
     host.users += 1;
     try {
       // The host's turn first: those who wait for a slow one must not hold places that others could use.
-      using _host = await host.turns.turn();
-      using _all = await this.#all.turn();
+      using ours = await host.turns.turn(signal).catch(() => undefined);
+      using place = ours && (await this.#all.turn(signal).catch(() => undefined));
+      if (place === undefined) return { is: "withheld" };
       const made = await make();
       return made === undefined ? { is: "withheld" } : await this.#post(made, signal);
     } finally {

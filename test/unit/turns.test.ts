@@ -41,3 +41,18 @@ test("a turn that fails is over, and the next one has it", async () => {
   using last = await turns.turn();
   assert.ok(last);
 });
+
+test("whoever stops waiting leaves the line, and holds nobody up", async () => {
+  const turns = new Turns(1);
+  const over = new AbortController();
+  const reason = new Error("over");
+  const first = await turns.turn();
+  const left = turns.turn(over.signal);
+  const next = turns.turn();
+  over.abort(reason);
+  await assert.rejects(left, reason);
+  await assert.rejects(turns.turn(over.signal), reason);
+  first[Symbol.dispose]();
+  using got = await next;
+  assert.ok(got);
+});
