@@ -8,6 +8,7 @@ import {
   type StreamResponse,
   type Task,
   type TaskArtifactUpdateEvent,
+  type TaskStatusUpdateEvent,
   TaskState,
   type TaskStatus,
   TaskStatusSchema,
@@ -85,6 +86,13 @@ export class Mirror {
     const { message, ...bare } = status;
     if (message !== undefined && !this.#said.has(message)) yield* this.#status(status);
     else if (status.state !== this.state) yield* this.#status(bare);
+  }
+
+  /** The event that ends the upstream task, after all else that our log lacks of it. */
+  *end({ status, metadata }: TaskStatusUpdateEvent, whole: Task): Generator<AgentEvent> {
+    if (status?.message !== undefined) this.#said.add(status.message);
+    yield* this.reconcile(whole, { status: false });
+    yield* this.#status(status, metadata);
   }
 
   /** What the agent has said that our log lacks. Of a history that was cut to its limit, what comes before its beginning was there once. */

@@ -204,11 +204,11 @@ export class UpstreamTurn {
       yield* this.#mirror.reconcile(event.value, { status: !before });
     } else {
       yield* this.#learn(event.value.taskId, event.value.contextId);
-      const ends = event.case === "statusUpdate" && isTerminal(event.value.status?.state ?? TaskState.UNSPECIFIED);
-      const whole = ends && (this.#doubtful || incomplete.size > 0) ? await this.#whole() : undefined;
+      const end = event.case === "statusUpdate" && isTerminal(event.value.status?.state ?? TaskState.UNSPECIFIED) ? event.value : undefined;
+      const whole = end !== undefined && (this.#doubtful || incomplete.size > 0) ? await this.#whole() : undefined;
       // One that does not know of its end yet may not know of all its artifacts either.
-      if (whole !== undefined && isTerminal(stateOf(whole))) yield* this.#mirror.reconcile(whole);
-      yield* this.#mirror.take(event);
+      if (end !== undefined && whole !== undefined && isTerminal(stateOf(whole))) yield* this.#mirror.end(end, whole);
+      else yield* this.#mirror.take(event);
     }
   }
 
