@@ -10,7 +10,7 @@ import { newMark, type NewEntry } from "../../src/core/log-entry.ts";
 import { ANONYMOUS } from "../../src/core/scope.ts";
 import { Snapshots } from "../../src/core/snapshots.ts";
 import type { CreateRequest } from "../../src/core/storage.ts";
-import { SILENT } from "../../src/core/telemetry.ts";
+import { SILENT, UNMEASURED } from "../../src/core/telemetry.ts";
 import { ownedByName } from "../../src/rpc/auth/authenticate.ts";
 import { principalKey } from "../../src/rpc/call-facts.ts";
 import { resolveOptions, type ServerOptions } from "../../src/server/options.ts";
@@ -74,7 +74,7 @@ export class Replica implements AsyncDisposable {
     this.storage = storage;
     this.snapshots = new Snapshots(storage, options);
     const parts = { agent, log: SILENT, storage, snapshots: this.snapshots, options };
-    this.worker = new Worker({ ...parts, abandon: () => Promise.resolve() });
+    this.worker = new Worker({ ...parts, measures: UNMEASURED, abandon: () => Promise.resolve() });
     this.service = new A2AServiceImpl({
       webhooks: new ServerWebhooks(options),
       ...parts,
@@ -107,6 +107,7 @@ export class Replica implements AsyncDisposable {
       consumed: 0,
       maxTaskBytes: this.#options.maxTaskBytes,
       maxEventBytes: this.#options.limits.eventBytes,
+      measures: UNMEASURED,
       recent: new RecentEntries(this.#options.healWindowMs),
       refold: () => this.snapshots.fresh(lease.token),
       onCommand: () => undefined,

@@ -38,6 +38,11 @@ export class Egress {
     this.replies = new UnreadReplies({ bytes: limit, stalledStreamMs });
   }
 
+  /** Bytes that readers have not taken yet: large frames on their way, large frames that wait for room, replies. */
+  get sizes(): { readonly sending: number; readonly waiting: number; readonly replies: number } {
+    return { sending: this.#used, waiting: this.#wanted, replies: this.replies.bytes };
+  }
+
   /** Whether so many wait that one more had better not: what waits is held in memory too. */
   isCrowded(bytes: number): boolean {
     return this.#wanted > 0 && this.#wanted + bytes > this.#limit;

@@ -6,6 +6,7 @@ import type { Snapshot } from "./fold.ts";
 import type { Entry, Position } from "./log-entry.ts";
 import type { Snapshots } from "./snapshots.ts";
 import type { Storage, TailStep } from "./storage.ts";
+import type { Measures } from "./telemetry.ts";
 
 /** One frame of a stream: the task at a position, or the event at one. */
 export type Frame = { readonly is: "snapshot"; readonly snapshot: Snapshot } | { readonly is: "event"; readonly entry: Entry };
@@ -32,6 +33,10 @@ export interface FollowOptions<T> {
   readonly endsAfter?: (state: TaskState, start: boolean) => boolean;
   /** Ends the stream quietly: its reader has gone. */
   readonly signal: AbortSignal;
+  /** Told how long entries took from the log to a follower that waited. Default: nobody. */
+  readonly measures?: Measures | undefined;
+  /** Called when the stream goes on from a fresh snapshot, because its position was not kept. */
+  readonly onRewound?: () => void;
   /** Called once, when the stream has ended for whatever reason. */
   readonly onEnd?: (stream: OpenStream) => void;
 }
@@ -52,6 +57,8 @@ export class Follower<T> implements AsyncIterableIterator<T>, OpenStream {
   #begun = false;
   #done = false;
   #failure: unknown;
+  /** When it began to wait for the page that comes next, in milliseconds since 1970. */
+  #asked = 0;
 
   constructor(options: FollowOptions<T>) {
     this.#options = options;
@@ -136,6 +143,7 @@ export class Follower<T> implements AsyncIterableIterator<T>, OpenStream {
   #pull(): Promise<IteratorResult<T, undefined>> {
     if (this.#failure !== undefined) return Promise.reject(this.#takeFailure());
     this.#tail ??= this.#options.storage.tail(this.#options.taskId, this.#position, this.#options.signal);
+    if (this.#options.measures !== undefined) this.#asked = Date.now();
     return this.#tail.next().then(this.#stepped, this.#failed);
   }
 
@@ -143,9 +151,20 @@ export class Follower<T> implements AsyncIterableIterator<T>, OpenStream {
     if (this.#done) return this.next();
     if (step.done === true) this.#stop();
     else if (step.value.is === "gone") return this.#again().then(() => this.next(), this.#failed);
-    else this.#turn(step.value.entries);
+    else {
+      this.#turn(step.value.entries);
+      this.#measure();
+    }
     return this.#ready() ?? this.#pull();
   };
+
+  /** A page that was there before it was asked for is its reader's lag, not ours. */
+  #measure(): void {
+    const { measures } = this.#options;
+    const [first] = this.#page;
+    if (measures !== undefined && first !== undefined && first.time >= this.#asked)
+      measures.handedOver(Math.max(0, Date.now() - first.time));
+  }
 
   readonly #failed = (error: unknown): Promise<IteratorResult<T, undefined>> => {
     this.fail(error);
@@ -165,7 +184,8 @@ export class Follower<T> implements AsyncIterableIterator<T>, OpenStream {
 
   async #again(): Promise<void> {
     this.#tail = undefined;
-    const { snapshots, taskId } = this.#options;
+    const { snapshots, taskId, onRewound } = this.#options;
+    onRewound?.();
     // A stream waits while the store is away.
     this.#first = await untilAnswered(
       () => snapshots.read(taskId),

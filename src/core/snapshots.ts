@@ -4,6 +4,7 @@ import { Fold, type Snapshot } from "./fold.ts";
 import { type Position, samePosition } from "./log-entry.ts";
 import { type Scope, scopeKey } from "./scope.ts";
 import type { Storage, TaskMeta } from "./storage.ts";
+import { type Measures, UNMEASURED } from "./telemetry.ts";
 import { Turns } from "./turns.ts";
 
 /** How {@link Snapshots} is bounded. */
@@ -30,15 +31,17 @@ const COLD_READS = 4;
 export class Snapshots {
   readonly #storage: Storage;
   readonly #options: SnapshotOptions;
+  readonly #measures: Measures;
   // Insertion order is the order of use: the first is the one to drop.
   readonly #folds = new Map<string, { fold: Fold; bytes: number }>();
   readonly #reading = new Map<string, Promise<Fold>>();
   readonly #cold = new Turns(COLD_READS);
   #bytes = 0;
 
-  constructor(storage: Storage, options: SnapshotOptions) {
+  constructor(storage: Storage, options: SnapshotOptions, measures: Measures = UNMEASURED) {
     this.#storage = storage;
     this.#options = options;
+    this.#measures = measures;
   }
 
   /**
@@ -108,10 +111,13 @@ export class Snapshots {
     if (known !== undefined) {
       // At the same offset the mark tells whether it is the same history.
       const same = known.position.offset !== target.offset || known.position.mark === target.mark;
-      if (same && known.position.offset >= target.offset) return this.#keep(taskId, known).snapshot();
-      if (same && (await this.#advance(taskId, known, Infinity))) return this.#keep(taskId, known).snapshot();
+      if (same && (known.position.offset >= target.offset || (await this.#advance(taskId, known, Infinity)))) {
+        this.#measures.snapshotRead(true);
+        return this.#keep(taskId, known).snapshot();
+      }
       this.#drop(taskId);
     }
+    this.#measures.snapshotRead(false);
     return (await this.#shared(taskId, target)).snapshot();
   }
 
@@ -148,6 +154,7 @@ export class Snapshots {
       if (this.#bytes <= this.#options.cacheBytes || oldest === taskId) break;
       this.#drop(oldest);
     }
+    this.#measures.snapshotsKept(this.#bytes);
     return fold;
   }
 }

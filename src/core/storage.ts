@@ -10,6 +10,7 @@ import type { Entry, NewEntry, Position } from "./log-entry.ts";
 import type { PushConfigRequest, PushConfigs } from "./push-configs.ts";
 import type { Quotas } from "./quotas.ts";
 import type { Scope } from "./scope.ts";
+import type { Backlog } from "./telemetry.ts";
 
 /** What a store knows of a task without decoding it; written with every event that changes the status. */
 export interface Head {
@@ -237,6 +238,8 @@ export interface Swept {
   readonly removed: number;
   /** Interrupted tasks older than `interruptedRetentionMs`: the worker ends them CANCELED. */
   readonly abandoned: readonly string[];
+  /** What waits now, as far as the store could be asked. */
+  readonly backlog: Backlog;
 }
 
 /** The store of logs, leases and indexes. Rejects with RefusedError, or TaskError where the store is away or full. */

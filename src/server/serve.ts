@@ -42,9 +42,10 @@ import { ANSWER_MS, longestDrainMs } from "./drain-time.ts";
 import { notBound } from "./not-bound.ts";
 import { notificationSigner } from "./notification-signer.ts";
 import { openStorage } from "./open-storage.ts";
-import { opsServer } from "./ops.ts";
+import { opsServer, type Scrape } from "./ops.ts";
 import { healthOf, Probes } from "./probes.ts";
 import { SigningKeys } from "./signing-keys.ts";
+import { Meters } from "./telemetry/meters.ts";
 import { TlsFiles } from "./tls-files.ts";
 import { ServerWebhooks } from "./webhooks.ts";
 import { resolveOptions, type ServerOptions, type ServerOptionsInput } from "./options.ts";
@@ -62,6 +63,8 @@ export interface ServeInit extends ServerOptionsInput {
   readonly ownerOf?: OwnerOf;
   /** Default: silent. */
   readonly log?: Log;
+  /** What `/metrics` of the operations port answers. Default: the path is not there; the global meter provider is told all the same. */
+  readonly scrape?: Scrape;
 }
 
 /** starting → serving → draining → closed. */
@@ -82,12 +85,13 @@ const JSON_RPC_BASES = ["/jsonrpc", "/a2a/jsonrpc"];
 
 /** Starts a server; resolves when all its ports listen. */
 export async function serve(init: ServeInit): Promise<RunningServer> {
-  const { agent, storage, authenticate, authorize, ownerOf = ownedByName, log = SILENT, ...given } = init;
+  const { agent, storage, authenticate, authorize, ownerOf = ownedByName, log = SILENT, scrape, ...given } = init;
   const options = resolveOptions(given);
   const [tls, keys] = [await TlsFiles.open(options.tls, log), await SigningKeys.open(options.signing.keys)];
   const access = accessOf(options, { authenticate, authorize }, log);
-  const own = storage === undefined ? await openStorage(agent, options, log) : undefined;
-  const parts = { storage: storage ?? own, ownsStorage: own !== undefined, access, ownerOf, tls, keys, log };
+  const measures = new Meters();
+  const own = storage === undefined ? await openStorage(agent, options, { log, measures }) : undefined;
+  const parts = { storage: storage ?? own, ownsStorage: own !== undefined, access, ownerOf, tls, keys, log, measures, scrape };
   const server = new RunningServer(agent, options, parts);
   await server.start();
   return server;
@@ -99,9 +103,10 @@ export class RunningServer implements AsyncDisposable {
   /** The card as it is served. */
   readonly card: AgentCard;
   readonly #log: Log;
+  readonly #measures: Meters;
   readonly #storage: Storage;
   readonly #ownsStorage: boolean;
-  readonly #streams = new Streams(streamDrained);
+  readonly #streams: Streams;
   readonly #waits = new Streams(callDrained);
   readonly #worker: Worker;
   readonly #webhooks: ServerWebhooks;
@@ -121,10 +126,12 @@ export class RunningServer implements AsyncDisposable {
   #drained: Promise<void> | undefined;
 
   constructor(agent: Agent, options: ServerOptions, parts: Parts) {
+    const { access, log, measures, tls, keys, ownerOf } = parts;
+    this.#streams = new Streams(streamDrained, measures);
     const [streams, waits] = [this.#streams, this.#waits];
-    const { access, log, tls, keys, ownerOf } = parts;
     this.options = options;
     this.#log = log;
+    this.#measures = measures;
     this.#storage = parts.storage ?? new MemoryStorage(options);
     this.#ownsStorage = parts.ownsStorage;
     this.#tls = tls;
@@ -134,11 +141,11 @@ export class RunningServer implements AsyncDisposable {
     this.card = publicCard(agent.card, options, extended);
     if (access.declared !== undefined) declareSchemes(this.card, access.declared, access.scopes);
     const storage = this.#storage;
-    const snapshots = new Snapshots(storage, options);
+    const snapshots = new Snapshots(storage, options, measures);
     this.#snapshots = snapshots;
     this.#webhooks = new ServerWebhooks(options);
     const abandon = (taskId: string): Promise<void> => abandonTask({ agent, log, storage, snapshots }, taskId);
-    this.#worker = new Worker({ agent, storage, snapshots, options, log, abandon });
+    this.#worker = new Worker({ agent, storage, snapshots, options, log, measures, abandon });
     const worker = this.#worker;
     const service = new A2AServiceImpl({
       agent,
@@ -163,11 +170,9 @@ export class RunningServer implements AsyncDisposable {
       assumeVersion: options.assumeVersion,
       errorCodes: options.errorCodes,
     });
-    const slow = {
-      ...options,
-      maxQueuedBytes: MAX_QUEUED_BYTES,
-      egress: new Egress(options.egressBytes, options.stalledStreamMs),
-    };
+    const egress = new Egress(options.egressBytes, options.stalledStreamMs);
+    measures.observe({ available: () => storage.available(), egress: () => egress.sizes });
+    const slow = { ...options, maxQueuedBytes: MAX_QUEUED_BYTES, egress };
     const eventStreams = new EventStreams(slow);
     const rpc = { ...options, eventStreams, paths: ["/", ...JSON_RPC_BASES] };
     this.#probes = new Probes({ ...options, state: () => this.#state, available: () => storage.available() });
@@ -191,7 +196,7 @@ export class RunningServer implements AsyncDisposable {
     ];
     const onBroken = (error: unknown): void => log.error({ error }, "an HTTP handler broke");
     this.#http = new HttpPort(listener(handlers, slow, onBroken), { ...options, tls, bounds: options.limits });
-    this.#ops = opsServer(slow, this.#probes, log);
+    this.#ops = opsServer(slow, { probes: this.#probes, scrape: parts.scrape, log });
   }
 
   readonly #logInternal = (error: unknown): void => this.#log.error({ error }, "a call failed for a reason of our own");
@@ -216,12 +221,13 @@ export class RunningServer implements AsyncDisposable {
       this.#ops.close();
       if (this.#ownsStorage) await this.#storage.close();
       internalErrors.unsubscribe(this.#logInternal);
+      this.#measures[Symbol.dispose]();
       this.#state = "closed";
       throw error;
     }
     this.#worker.start();
     const sign = this.options.push.sign && this.#keys ? notificationSigner(this.#keys, this.#url) : undefined;
-    this.#webhooks.start({ storage: this.#storage, snapshots: this.#snapshots, log: this.#log, sign });
+    this.#webhooks.start({ storage: this.#storage, snapshots: this.#snapshots, log: this.#log, measures: this.#measures, sign });
     this.#probes.start();
     this.#become("serving");
   }
@@ -308,6 +314,7 @@ export class RunningServer implements AsyncDisposable {
     if (this.#ownsStorage) await this.#storage.close();
     internalErrors.unsubscribe(this.#logInternal);
     this.#probes.stop();
+    this.#measures[Symbol.dispose]();
     this.#state = "closed";
     this.#log.info({}, "closed");
   }
@@ -344,4 +351,6 @@ interface Parts {
   /** Undefined: cards are not signed. */
   readonly keys: SigningKeys | undefined;
   readonly log: Log;
+  readonly measures: Meters;
+  readonly scrape: Scrape | undefined;
 }

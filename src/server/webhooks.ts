@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import type { StoredPushConfig } from "../core/push-configs.ts";
 import type { Snapshots } from "../core/snapshots.ts";
 import type { Storage } from "../core/storage.ts";
-import type { Log } from "../core/telemetry.ts";
+import type { Log, Measures } from "../core/telemetry.ts";
 import { TaskError } from "../core/errors.ts";
 import type { TaskPushNotificationConfig } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { Webhooks } from "../service/webhooks.ts";
@@ -23,6 +23,7 @@ interface Stores {
   readonly storage: Storage;
   readonly snapshots: Snapshots;
   readonly log: Log;
+  readonly measures: Measures;
   /** Signs notifications; undefined where none is signed. */
   readonly sign: SignNotification | undefined;
 }

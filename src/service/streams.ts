@@ -2,6 +2,7 @@
 import type { StreamResponse } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { TaskError } from "../core/errors.ts";
 import { Follower, type FollowOptions, type OpenStream } from "../core/follow.ts";
+import type { Measures } from "../core/telemetry.ts";
 
 /** Makes the error with which a drain ends what follows a task. */
 export type DrainError = (taskId: string) => TaskError;
@@ -9,17 +10,20 @@ export type DrainError = (taskId: string) => TaskError;
 /** Keeps every open follower until it ends. */
 export class Streams {
   readonly #drained: DrainError;
+  readonly #measures: Measures | undefined;
   readonly #open = new Map<OpenStream, string>();
   #draining = false;
   #onIdle: (() => void) | undefined;
 
-  constructor(drained: DrainError) {
+  /** `measures`: told how long entries took to those that follow. Default: nobody. */
+  constructor(drained: DrainError, measures?: Measures) {
     this.#drained = drained;
+    this.#measures = measures;
   }
 
   /** Opens a follower. During a drain it fails at its first frame. */
   open<T = StreamResponse>(options: Omit<FollowOptions<T>, "onEnd">): Follower<T> {
-    const follower = new Follower<T>({ ...options, onEnd: (ended) => this.#ended(ended) });
+    const follower = new Follower<T>({ ...options, measures: this.#measures, onEnd: (ended) => this.#ended(ended) });
     if (follower.ended) return follower;
     this.#open.set(follower, options.taskId);
     if (this.#draining) follower.fail(this.#drained(options.taskId));

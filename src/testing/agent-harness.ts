@@ -19,7 +19,7 @@ import { type Entry, newMark } from "../core/log-entry.ts";
 import { ANONYMOUS } from "../core/scope.ts";
 import { Snapshots } from "../core/snapshots.ts";
 import { isAtRest, stateAfter, stateOf } from "../core/task.ts";
-import { type Log, SILENT } from "../core/telemetry.ts";
+import { type Log, SILENT, UNMEASURED } from "../core/telemetry.ts";
 import { ownedByName } from "../rpc/auth/authenticate.ts";
 import { extensionsKey, principalKey } from "../rpc/call-facts.ts";
 import { resolveOptions, type ServerOptions, type ServerOptionsInput } from "../server/options.ts";
@@ -185,7 +185,7 @@ export class AgentHarness implements AsyncDisposable {
   #addReplica(): { token: string; replica: string } {
     const replica = `replica-${this.#workers.length + 1}`;
     const { storage } = this;
-    const sources = { agent: this.#agent, log: this.#log, storage, snapshots: this.#snapshots };
+    const sources = { agent: this.#agent, log: this.#log, measures: UNMEASURED, storage, snapshots: this.#snapshots };
     const abandon = (taskId: string): Promise<void> => abandonTask(sources, taskId);
     const worker = new Worker({ ...sources, options: { ...this.#options, replica }, abandon });
     this.#workers.push(worker);

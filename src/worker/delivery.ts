@@ -9,7 +9,7 @@ import { untilAnswered } from "../core/retrying.ts";
 import type { Snapshots } from "../core/snapshots.ts";
 import type { Storage } from "../core/storage.ts";
 import { isTerminal, stateAfter } from "../core/task.ts";
-import type { Log } from "../core/telemetry.ts";
+import type { Log, Measures } from "../core/telemetry.ts";
 import { coalesced, oneByOne, type Outgoing } from "./coalesce.ts";
 import type { DeliveryOptions } from "./delivery-options.ts";
 import type { HeldClaim } from "./held-claim.ts";
@@ -25,6 +25,7 @@ export interface DeliveryContext {
   readonly options: DeliveryOptions;
   readonly room: PageRoom;
   readonly log: Log;
+  readonly measures: Measures;
   /** Reads a configuration as it is stored. Throws where no key opens it. */
   readonly decode: (taskId: string, config: Delivery["config"]) => TaskPushNotificationConfig;
   /** Signs a notification; undefined where none is signed. */
@@ -224,6 +225,7 @@ export class WebhookDelivery {
     this.#tried = at.offset;
     const make = async (): Promise<WebhookRequest | undefined> => ((await this.#wanted()) ? this.#request(config, event, at) : undefined);
     const posted = await this.#context.poster.post(new URL(config.url).hostname, this.#kill.signal, make);
+    if (posted.is !== "withheld") this.#context.measures.posted(posted.is);
     if (posted.is === "delivered") {
       const state = stateAfter(event);
       await this.#acknowledge(at, state !== undefined && isTerminal(state));
@@ -312,6 +314,7 @@ export class WebhookDelivery {
   async #park(cause: string): Promise<void> {
     const { taskId } = this.#claim;
     if (!(await this.#recorded("parked", cause))) return;
+    this.#context.measures.parked();
     const config = this.#config();
     const host = config && new URL(config.url).host;
     this.#context.log.warn({ taskId, configId: this.#configId, host, cause, failures: this.#failures }, "a webhook is parked");

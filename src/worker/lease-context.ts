@@ -3,7 +3,7 @@ import type { Agent } from "../core/agent.ts";
 import type { Fold } from "../core/fold.ts";
 import type { Snapshots } from "../core/snapshots.ts";
 import type { Lease, Storage } from "../core/storage.ts";
-import type { Log } from "../core/telemetry.ts";
+import type { Log, Measures } from "../core/telemetry.ts";
 import type { WorkerOptions } from "./options.ts";
 
 /** How a lease began. */
@@ -26,4 +26,5 @@ export interface LeaseContext {
   readonly snapshots: Snapshots;
   readonly options: WorkerOptions;
   readonly log: Log;
+  readonly measures: Measures;
 }

@@ -44,6 +44,7 @@ export class LeasedTask {
     this.#writer = new LogWriter({
       storage: context.storage,
       lease: start.lease,
+      measures: context.measures,
       recent: this.#recent,
       refold: () => context.snapshots.fresh(start.lease.taskId),
       fold: start.fold,
@@ -89,9 +90,12 @@ export class LeasedTask {
 
   /** `known` is where the log ended for all that this owner knew when it asked: a log never grows shorter, unless the store lost its end. */
   #renewed(reply: RenewReply, known: Position): void {
-    if (this.#writer.closed || reply.is === "unknown") return;
+    if (this.#writer.closed) return;
     // The terminal event ended the lease: its append is answered, or will be.
-    if (reply.is === "fenced") return isTerminal(this.#writer.state) ? undefined : this.fence();
+    if (reply.is === "fenced" && isTerminal(this.#writer.state)) return;
+    this.#context.measures.renewed(reply.is === "unknown" ? "failed" : reply.is, 1);
+    if (reply.is === "unknown") return;
+    if (reply.is === "fenced") return this.fence();
     const { offset, mark } = reply.end;
     if (offset < known.offset || (offset === known.offset && mark !== known.mark)) this.#writer.heal();
     else if (offset > this.#writer.fold.position.offset) this.hint();
@@ -164,14 +168,18 @@ export class LeasedTask {
   /** The rules for a lease that another replica may have held (docs/agents.md). Answers whether there is a turn to run. */
   async #takeover(): Promise<boolean> {
     const { attempts, begun = false } = this.#start;
-    const { agent, options } = this.#context;
+    const { agent, options, measures } = this.#context;
+    const again = attempts > 1 || begun;
     if (this.#cancelAsked) {
+      if (again) measures.tookOver("canceled");
       await this.#endCanceled();
       return false;
     }
     if (isInterrupted(this.#writer.state) && this.#commands.length === 0) return !(await this.#rest());
-    if (attempts <= 1 && !begun) return true;
-    if (agent.resumable === true && attempts <= options.maxAttempts) return true;
+    if (!again) return true;
+    const resumes = agent.resumable === true && attempts <= options.maxAttempts;
+    measures.tookOver(resumes ? "resumed" : "failed");
+    if (resumes) return true;
     const cause =
       agent.resumable === true ? `it was cut off ${attempts - 1} times` : "the replica that ran it went away, and this agent cannot resume";
     await this.#end(TaskState.FAILED, `the task did not finish: ${cause}`);
@@ -200,7 +208,7 @@ export class LeasedTask {
   }
 
   async #runTurn(input: Placed, attempt: number, resumed: boolean): Promise<"settled" | "returned"> {
-    const { agent, options, log } = this.#context;
+    const { agent, options, log, measures } = this.#context;
     this.#turn = new TurnRun({
       agent,
       writer: this.#writer,
@@ -213,7 +221,9 @@ export class LeasedTask {
       next: (signal, over) => this.#nextMessage(signal, over),
       log,
     });
+    measures.turnBegan();
     const end = await this.#turn.run();
+    measures.turnOver();
     this.#turn = undefined;
     this.#awaiting?.();
     return end;

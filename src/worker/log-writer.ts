@@ -8,7 +8,9 @@ import { type Fold, headAfter, type Placed, statusTimeOf } from "../core/fold.ts
 import type { Entry, NewEntry } from "../core/log-entry.ts";
 import type { Batch, Lease, Storage } from "../core/storage.ts";
 import { isTerminal, stateAfter, stateOf } from "../core/task.ts";
+import type { Measures } from "../core/telemetry.ts";
 import { Checkpointer } from "./checkpointer.ts";
+import { measuredAppend } from "./measured-append.ts";
 import { again, changesState, eventsOf, type Pending, pendingEvent, pendingMemo, type PushOptions } from "./pending.ts";
 import { lostEntries, type RecentEntries } from "./recent-entries.ts";
 import { untilAnswered } from "../core/retrying.ts";
@@ -28,6 +30,7 @@ export interface LogWriterInit {
   readonly maxTaskBytes: number;
   /** Encoded bytes of one event. */
   readonly maxEventBytes: number;
+  readonly measures: Measures;
   /** What this writer has appended lately, for a store that may lose it. */
   readonly recent: RecentEntries;
   /** Reads the whole log again. */
@@ -258,11 +261,10 @@ export class LogWriter {
   }
 
   async #store(items: readonly Pending[]): Promise<void> {
-    const { storage, lease } = this.#init;
     for (;;) {
       try {
         const batch = this.#batch(items);
-        const entries = await this.#retrying(() => storage.append(lease, batch));
+        const entries = await this.#retrying(() => measuredAppend(this.#init, batch));
         for (const entry of entries) this.#add(entry);
         break;
       } catch (error) {

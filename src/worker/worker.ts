@@ -265,7 +265,11 @@ export class Worker {
   async #renew(): Promise<void> {
     const asked = [...this.#tasks.values()].map((task) => task.renewal());
     if (asked.length === 0) return;
-    const replies = await this.#init.storage.renew(asked.map(({ renewal }) => renewal));
+    const { storage, measures } = this.#init;
+    const replies = await storage.renew(asked.map(({ renewal }) => renewal)).catch((error: unknown) => {
+      measures.renewed("failed", asked.length);
+      throw error;
+    });
     for (const [index, { renewed }] of asked.entries()) {
       const reply = replies[index];
       if (reply !== undefined) renewed(reply);
@@ -273,7 +277,8 @@ export class Worker {
   }
 
   async #sweep(): Promise<void> {
-    const { abandoned } = await this.#init.storage.sweep();
+    const { abandoned, backlog } = await this.#init.storage.sweep();
+    this.#init.measures.swept(backlog);
     for (const taskId of abandoned) await this.#init.abandon(taskId);
     this.wake();
   }

@@ -58,6 +58,14 @@ export class MemoryDeliveries {
     if (known !== undefined && active(known) && this.#mark(known)) this.onDue(task.id);
   }
 
+  /** How many tasks have something to deliver that nobody works on. */
+  get due(): number {
+    const now = this.#now();
+    let count = 0;
+    for (const { due } of this.#tasks.values()) if (due !== undefined && due <= now) count += 1;
+    return count;
+  }
+
   /** The task is gone. */
   forget(task: TaskRecord): void {
     this.#tasks.delete(task);

@@ -20,6 +20,11 @@ export class Leases {
     this.#now = now;
   }
 
+  /** How many tasks wait for a replica. */
+  get waiting(): number {
+    return this.#ready.size;
+  }
+
   /** Gives the lease to a replica: the epoch grows, one more attempt is counted. */
   grant(task: TaskRecord, { token, replica }: LeaseRequest): Lease {
     this.#ready.delete(task);

@@ -261,7 +261,7 @@ export class MemoryStorage extends MemoryWebhooks implements Storage {
       (task) => this.#remove(task),
       (task) => this.#leases.isLive(task),
     );
-    return { expired, removed, abandoned };
+    return { expired, removed, abandoned, backlog: { waiting: this.#leases.waiting, due: this.deliveries.due } };
   }
 
   listen(replica: string, hear: (hint: Hint) => void): Listening {

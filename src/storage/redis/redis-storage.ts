@@ -32,6 +32,7 @@ import type {
 } from "../../core/storage.ts";
 import { isAway, taskNotFound } from "../../core/errors.ts";
 import { untilAnswered } from "../../core/retrying.ts";
+import { type Measures, UNMEASURED } from "../../core/telemetry.ts";
 import { uuidv7 } from "../../core/uuid.ts";
 import { Checkpoints } from "./checkpoints.ts";
 import { Claim } from "./claim.ts";
@@ -62,6 +63,8 @@ export interface RedisStorageFacts {
   readonly agent: string;
   /** Told of what an operator should know. */
   readonly warn: (message: string) => void;
+  /** Default: nothing is measured. */
+  readonly measures?: Measures;
 }
 
 /** How long a start waits for a Redis that is away for a moment. */
@@ -113,14 +116,15 @@ export class RedisStorage implements Storage {
   static async open(init: RedisStorageInit, facts: RedisStorageFacts): Promise<RedisStorage> {
     const options: RedisStorageOptions = { ...REDIS_DEFAULTS, ...init };
     const shardTag = (shard: number): string => new ShardKeys(options.prefix, shard).tag;
-    const connections = await Connections.open(options, { ...facts, shardTag });
+    const { agent, warn, measures = UNMEASURED } = facts;
+    const connections = await Connections.open(options, { agent, warn, shardTag, onAgain: () => measures.reconnected() });
     try {
       await checkRights(connections, new ShardKeys(options.prefix, 0));
     } catch (error) {
       await connections.close();
       throw isAway(error) ? new StoreSetupError("redis.url: this Redis takes no writes now", { cause: error }) : error;
     }
-    return new RedisStorage(new RedisContext(options, connections, facts.warn), facts.agent);
+    return new RedisStorage(new RedisContext(options, connections, warn), agent);
   }
 
   newId(repeatKey: string): string {

@@ -45,7 +45,7 @@ export class Sweeper {
   /** One round. Shards that are away are left out; rejects where all of them are. */
   async sweep(): Promise<Swept> {
     const swept = await Promise.allSettled(this.#context.shards.map((keys) => this.#shard(keys)));
-    let [expired, removed] = [0, 0];
+    let [expired, removed, waiting, overdue] = [0, 0, 0, 0];
     const abandoned: string[] = [];
     for (const one of swept) {
       if (one.status === "rejected") {
@@ -54,9 +54,11 @@ export class Sweeper {
       }
       expired += one.value.expired;
       removed += one.value.removed;
+      waiting += one.value.backlog.waiting;
+      overdue += one.value.backlog.due;
       abandoned.push(...one.value.abandoned);
     }
-    return { expired, removed, abandoned };
+    return { expired, removed, abandoned, backlog: { waiting, due: overdue } };
   }
 
   async #shard(keys: ShardKeys): Promise<Swept> {
@@ -72,7 +74,8 @@ export class Sweeper {
     const settled = since !== undefined && performance.now() - since >= options.leaseMs;
     const late = settled ? list(leased).map(text) : [];
     const expired = late.length > 0 ? await this.#leases.expire(keys, late) : 0;
-    return { expired, ...(await this.#rest(keys, list(resting).map(text), Number(text(time)))) };
+    const backlog = { waiting: Number(waiting), due: Number(deliveries) };
+    return { expired, backlog, ...(await this.#rest(keys, list(resting).map(text), Number(text(time)))) };
   }
 
   /** Tasks at rest whose time is over: finished ones go, interrupted ones without a living owner are named. */

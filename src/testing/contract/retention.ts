@@ -118,7 +118,7 @@ export function retentionContract(open: OpenStore): void {
     assert.equal((await lab.storage.sweep()).removed, 0);
     assert.ok((await lab.storage.meta(done.id)) !== undefined);
     await lab.pass(OVER_MS);
-    assert.deepEqual(await lab.storage.sweep(), { expired: 0, removed: 1, abandoned: [] });
+    assert.deepEqual(await lab.storage.sweep(), { expired: 0, removed: 1, abandoned: [], backlog: { waiting: 0, due: 0 } });
     assert.equal(await lab.storage.meta(done.id), undefined);
     assert.equal(await lab.storage.checkpointOf(done.id), undefined);
     const { rows, total } = await lab.storage.list(SCOPE, { contextId: undefined, state: undefined, since: undefined }, undefined, 10);

@@ -8,6 +8,8 @@ import type { Wire } from "./wire.ts";
 export interface LinkEvents {
   /** The connection can be used from now on. */
   readonly onUp: (dialed: Dialed) => void;
+  /** It stands again after it was lost. */
+  readonly onAgain: () => void;
   /** It was lost. */
   readonly onDown?: () => void;
   /** It could not be made; the next attempt follows by itself. */
@@ -28,6 +30,7 @@ export class Link {
   #wire: Wire | undefined;
   #info: Info | undefined;
   #upSince: number | undefined;
+  #lost = false;
   #running: Promise<void> | undefined;
 
   constructor(dial: (signal: AbortSignal) => Promise<Dialed>, events: LinkEvents) {
@@ -119,8 +122,10 @@ export class Link {
     this.#wire = dialed.wire;
     this.#info = dialed.info;
     this.#upSince = since;
+    if (this.#lost) this.#events.onAgain();
     this.#events.onUp(dialed);
     await dialed.closed;
+    this.#lost = true;
     this.#wire = undefined;
     this.#upSince = undefined;
     this.#events.onDown?.();

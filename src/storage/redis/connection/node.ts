@@ -23,12 +23,14 @@ export interface NodeOptions {
   /** Whether channels belong to slots (Cluster). */
   readonly sharded: boolean;
   readonly warn: (message: string) => void;
+  /** A connection stands again after it was lost. */
+  readonly onAgain: () => void;
   /** Refuses a server that cannot keep what the durability promises; called for each server that is met. */
   readonly verify: (dialed: Dialed) => Promise<void>;
 }
 
 /** What a node reports. */
-export interface NodeEvents extends Omit<SubscriberEvents, "onFailure"> {
+export interface NodeEvents extends Omit<SubscriberEvents, "onFailure" | "onAgain"> {
   /** All its connections stand. */
   readonly onUp: () => void;
   /** A connection was lost or could not be made. */
@@ -54,24 +56,22 @@ export class Node {
   constructor(locator: Locator, options: NodeOptions, events: NodeEvents) {
     this.#options = options;
     this.#events = events;
+    const { onAgain } = options;
     const { commandTimeoutMs } = options.dial;
     const reach =
       (replyTimeoutMs: number) =>
       async (signal: AbortSignal): Promise<Dialed> =>
         await this.#reach(locator, signal, replyTimeoutMs);
     const onFailure = (error: unknown): void => this.#fail(error);
-    this.commands = new Link(reach(commandTimeoutMs), { onUp: (dialed) => this.#up(dialed), onDown: events.onTrouble, onFailure });
+    const link = { onUp: (dialed: Dialed) => this.#up(dialed), onAgain, onDown: events.onTrouble, onFailure };
+    this.commands = new Link(reach(commandTimeoutMs), link);
     this.writer = this.commands;
     if (options.confirmation !== undefined) {
       // What is sent behind a WAIT is answered after it.
-      this.writer = new Link(reach(commandTimeoutMs + options.confirmation.timeoutMs), {
-        onUp: (dialed) => this.#up(dialed),
-        onDown: events.onTrouble,
-        onFailure,
-      });
+      this.writer = new Link(reach(commandTimeoutMs + options.confirmation.timeoutMs), link);
       this.#confirmer = new Confirmer(this.writer, options.confirmation);
     }
-    this.subscriber = new Subscriber(reach(commandTimeoutMs), options.sharded, commandTimeoutMs, { ...events, onFailure });
+    this.subscriber = new Subscriber(reach(commandTimeoutMs), options.sharded, commandTimeoutMs, { ...events, onAgain, onFailure });
   }
 
   /** performance.now() since which all connections for commands have stood; undefined where one does not. */

@@ -21,6 +21,8 @@ export interface ConnectionFacts {
   readonly shardTag: (shard: number) => string;
   /** Told what an operator should know: a lost server, a setting that endangers data. */
   readonly warn: (message: string) => void;
+  /** Told when a connection stands again after it was lost. Default: nobody. */
+  readonly onAgain?: () => void;
 }
 
 /** A topology whose connections stand, and what its Redis can do. */
@@ -129,6 +131,7 @@ class Opening {
       confirmation,
       sharded: this.#url.kind === "cluster",
       warn: this.#facts.warn,
+      onAgain: () => this.#facts.onAgain?.(),
       verify: async (dialed) => {
         const needed = await planConfirmation(dialed, this.#options, this.#facts.warn);
         if (needed !== undefined && confirmation === undefined)

@@ -20,6 +20,8 @@ export interface SubscriberEvents {
   /** The server has dropped channels because their slot has moved, or refuses them for that reason. */
   readonly onMoved: () => void;
   readonly onFailure: (error: unknown) => void;
+  /** The connection stands again after it was lost. */
+  readonly onAgain: () => void;
 }
 
 /** How many channels one SUBSCRIBE names when all are made again. */
@@ -47,6 +49,7 @@ export class Subscriber {
         wire.redis.on("moved", events.onMoved);
         this.#subscribeAll(wire);
       },
+      onAgain: events.onAgain,
       onFailure: events.onFailure,
     });
   }
