@@ -10,6 +10,7 @@ import type { Agent } from "../core/agent.ts";
 import type { Log } from "../core/telemetry.ts";
 import { OptionsError, type ServerOptions } from "../server/options.ts";
 import type { RunningServer } from "../server/serve.ts";
+import type { Telemetry } from "../server/telemetry/sdk.ts";
 import { type KnownOption, knownOptions, readOptions } from "./read-options.ts";
 import { commandLine } from "./command-line.ts";
 import { quoted } from "./shell-word.ts";
@@ -74,12 +75,19 @@ async function run(command: Command, path: string | undefined, flags: Record<str
   // Those who only call an agent need not wait for all that serves one.
   const { serve } = await import("../server/serve.ts");
   const { openFront } = await import("./front.ts");
+  const { startTelemetry } = await import("../server/telemetry/sdk.ts");
+  const log = logger(flags["log"] ?? "info");
+  // Before the agent is loaded: what it measures itself is told too.
+  const telemetry = await startTelemetry({ replica: options.replica, log });
+  await using failed = new AsyncDisposableStack();
+  failed.defer(() => telemetry.shutdown());
   const front = upstream && (await openFront(upstream));
   const agent = front ?? (await loadAgent(path ?? ""));
   // Where the server itself knows its callers, it tells them apart.
   const authenticate = front?.authenticate !== undefined && !knowsCallers(options) ? { authenticate: front.authenticate } : {};
-  const server = await serve({ ...options, ...authenticate, agent, log: logger(flags["log"] ?? "info") }).catch(namingFlags);
-  stopOnSignals(server);
+  const server = await serve({ ...options, ...authenticate, agent, log, scrape: telemetry.scrape }).catch(namingFlags);
+  failed.move();
+  stopOnSignals(server, telemetry);
   process.stdout.write(welcome(agent, server, upstream?.address));
 }
 
@@ -132,11 +140,12 @@ function logger(level: string): Log {
 }
 
 /** SIGTERM drains; SIGINT (a person, no load balancer) drains at once; a second signal skips the waiting. */
-function stopOnSignals(server: RunningServer): void {
+function stopOnSignals(server: RunningServer, telemetry: Telemetry): void {
   const skip = new AbortController();
   const stop = (signal: NodeJS.Signals): void => {
     if (server.state === "draining") return skip.abort();
-    server.drain({ skip: skip.signal, atOnce: signal === "SIGINT" }).then(
+    const drained = server.drain({ skip: skip.signal, atOnce: signal === "SIGINT" }).finally(() => telemetry.shutdown());
+    drained.then(
       () => process.exit(0),
       () => process.exit(1),
     );

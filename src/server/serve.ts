@@ -64,7 +64,7 @@ export interface ServeInit extends ServerOptionsInput {
   /** Default: silent. */
   readonly log?: Log;
   /** What `/metrics` of the operations port answers. Default: the path is not there; the global meter provider is told all the same. */
-  readonly scrape?: Scrape;
+  readonly scrape?: Scrape | undefined;
 }
 
 /** starting → serving → draining → closed. */
