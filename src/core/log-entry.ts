@@ -1,6 +1,7 @@
 /** One element of a task's log, and its place there. */
 import { fromBinary } from "@bufbuild/protobuf";
 import { type StreamResponse, StreamResponseSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { WRITES } from "./format.ts";
 import { hex, randomBytes } from "./random.ts";
 import { type Command, CommandSchema, type Memo, MemoSchema } from "../../gen/throughline/v1/log_pb.ts";
 
@@ -103,13 +104,17 @@ export class Entry implements Position {
   readonly kind: EntryKind;
   /** When the store appended it, in milliseconds since 1970 by the store's clock. */
   readonly time: number;
+  /** The format that it is stored in; one that this version reads. */
+  readonly format: number;
   readonly bytes: Uint8Array;
   #content: EntryContent | undefined;
 
-  constructor(place: { offset: number; epoch: number; time: number }, entry: NewEntry) {
+  /** `format` is that of this version where it is left out. */
+  constructor(place: { offset: number; epoch: number; time: number; format?: number }, entry: NewEntry) {
     this.offset = place.offset;
     this.epoch = place.epoch;
     this.time = place.time;
+    this.format = place.format ?? WRITES;
     this.kind = entry.kind;
     this.mark = entry.mark;
     this.bytes = entry.bytes;

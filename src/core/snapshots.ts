@@ -1,5 +1,6 @@
 /** Folded tasks of one replica: caches over the log, never a second truth. */
 import { taskNotFound } from "./errors.ts";
+import { newerVersion, READS } from "./format.ts";
 import { Fold, type Snapshot } from "./fold.ts";
 import { type Position, samePosition } from "./log-entry.ts";
 import { type Scope, scopeKey } from "./scope.ts";
@@ -46,7 +47,7 @@ export class Snapshots {
 
   /**
    * The task now; undefined where the store has none. With a scope: of that scope. Nothing is read of a task of another one, so that its
-   * answer takes no longer than that of a task which is not there (R-249, R-367).
+   * answer takes no longer than that of a task which is not there (R-249, R-367). Throws NEWER_VERSION where this version cannot read it.
    */
   async current(taskId: string, scope?: Scope): Promise<Current | undefined> {
     let meta = await this.#storage.meta(taskId);
@@ -56,6 +57,7 @@ export class Snapshots {
       if (meta !== undefined && this.#isAhead(taskId, meta.position)) this.#drop(taskId);
     }
     if (meta === undefined || (scope !== undefined && scopeKey(meta.scope) !== scopeKey(scope))) return undefined;
+    if (meta.format > READS) throw newerVersion(taskId);
     return { meta, snapshot: await this.#read(taskId, meta.position) };
   }
 

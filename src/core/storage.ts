@@ -83,6 +83,8 @@ export interface TaskMeta {
   readonly begun: boolean;
   /** Offset of the oldest entry still kept. */
   readonly firstOffset: number;
+  /** The newest format in which anything of the task is stored; more than this version reads where a newer one has written to it. */
+  readonly format: number;
 }
 
 /** Ready-made event, used only where the store finds that it is needed. */

@@ -55,6 +55,7 @@ const TABLE: Readonly<Record<Reason, Row>> = {
   MESSAGE_TOO_LARGE: transport(Code.ResourceExhausted, 413, -31413),
   RESOURCE_EXHAUSTED: transport(Code.ResourceExhausted, 429, -31429),
   STORE_UNAVAILABLE: transport(Code.Unavailable, 503, -32603),
+  NEWER_VERSION: transport(Code.Unavailable, 503, -32603),
   IDENTITY_UNAVAILABLE: transport(Code.Unavailable, 503, -32603),
   SERVER_DRAINING: transport(Code.Unavailable, 503, -32603),
   STREAM_DRAINED: transport(Code.Unavailable, 503, -32603),

@@ -161,6 +161,7 @@ export class Deliveries {
 
   /** Lets go of a task where every webhook is over, waits for more, or waits long. */
   async #letGoOf(claimed: Claimed): Promise<void> {
+    if ([...claimed.webhooks.values()].some(({ delivery }) => delivery.newer)) return this.#leave(claimed);
     const open = [...claimed.webhooks.values()].map(({ delivery }) => delivery).filter(({ over }) => !over);
     const quiet = open.every(({ idleAt, waitsMs }) => idleAt !== undefined || waitsMs > LONG_WAIT_MS);
     if (!quiet) {
@@ -185,16 +186,15 @@ export class Deliveries {
     for (const timer of this.#timers) clearInterval(timer);
     this.#ear?.[Symbol.dispose]();
     await this.#claiming;
-    const all = [...this.#claimed.values()];
-    this.#claimed.clear();
-    await Promise.all(
-      all.map(async (claimed) => {
-        await stopped(claimed);
-        await this.#guard("let go of deliveries", async () => {
-          await this.#context.storage.letGo(claimed.claim, { webhooks: Infinity, seen: Infinity, againInMs: 0 });
-        });
-      }),
-    );
+    await Promise.all([...this.#claimed.values()].map((claimed) => this.#leave(claimed)));
+  }
+
+  /** Leaves all that there is to do for a task to another replica. */
+  async #leave(claimed: Claimed): Promise<void> {
+    await this.#drop(claimed);
+    await this.#guard("let go of deliveries", async () => {
+      await this.#context.storage.letGo(claimed.claim, { webhooks: Infinity, seen: Infinity, againInMs: 0 });
+    });
   }
 
   async #guard(what: string, step: () => Promise<void>): Promise<void> {

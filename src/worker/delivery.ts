@@ -3,6 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { type StreamResponse, StreamResponseSchema, type TaskPushNotificationConfig } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { Delivery, DeliveryState } from "../core/deliveries.ts";
 import { TaskError } from "../core/errors.ts";
+import { isNewer } from "../core/format.ts";
 import { type Entry, formatPosition, type Position } from "../core/log-entry.ts";
 import { pause } from "../core/pause.ts";
 import { untilAnswered } from "../core/retrying.ts";
@@ -65,6 +66,7 @@ export class WebhookDelivery {
   #stale = false;
   #busy = true;
   #over = false;
+  #newer = false;
 
   constructor(context: DeliveryContext, claim: HeldClaim, { config, acknowledged, failures, waitMs }: Delivery) {
     this.#context = context;
@@ -80,6 +82,11 @@ export class WebhookDelivery {
   /** There is nothing more to do under this claim. */
   get over(): boolean {
     return this.#over;
+  }
+
+  /** It is over because a newer version has written to the log: only a replica of it goes on. */
+  get newer(): boolean {
+    return this.#newer;
   }
 
   /** Offset of the last entry that it has dealt with, where it waits for more; undefined where it has something to do or to wait out. */
@@ -109,7 +116,8 @@ export class WebhookDelivery {
         if (!this.#ended && !this.#stale) await this.#read();
       }
     } catch (error) {
-      const expected = this.#kill.signal.aborted || (error instanceof TaskError && error.reason === "TASK_NOT_FOUND");
+      this.#newer = isNewer(error);
+      const expected = this.#newer || this.#kill.signal.aborted || (error instanceof TaskError && error.reason === "TASK_NOT_FOUND");
       if (!expected) log.error({ taskId: this.#claim.taskId, configId: this.#configId, error }, "a delivery broke off");
     } finally {
       this.#over = true;

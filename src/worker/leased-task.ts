@@ -2,6 +2,7 @@
 import { type Message, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { isRefused, TaskError } from "../core/errors.ts";
 import type { Placed } from "../core/fold.ts";
+import { isNewer } from "../core/format.ts";
 import type { Position } from "../core/log-entry.ts";
 import type { Lease, Renewal, RenewReply } from "../core/storage.ts";
 import { isInterrupted, isTerminal } from "../core/task.ts";
@@ -120,6 +121,7 @@ export class LeasedTask {
       this.#writer.close();
     } finally {
       clearTimeout(this.#cancelTimer);
+      await this.#handingOver;
     }
   }
 
@@ -330,6 +332,7 @@ export class LeasedTask {
       this.#turn?.cutOff("failed");
       return;
     }
+    if (isNewer(error)) this.#handingOver ??= this.#giveBack();
     this.#context.log.warn({ taskId: this.lease.taskId, error }, "the lease is lost");
     this.#turn?.cutOff("lease-lost");
   }

@@ -1,6 +1,7 @@
 /** The work of a replica: takes waiting tasks, runs them, renews their leases, sweeps, drains. */
 import { isAway, isRefused } from "../core/errors.ts";
 import { Fold } from "../core/fold.ts";
+import { isNewer } from "../core/format.ts";
 import { type Entry, newMark } from "../core/log-entry.ts";
 import type { Hint, Lease, LeaseRequest, Taken } from "../core/storage.ts";
 import type { LeaseContext, LeaseStart } from "./lease-context.ts";
@@ -252,14 +253,28 @@ export class Worker {
   /** Begins to work under a lease that a command brought. Waits for the store where that is away. */
   async begin(lease: Lease): Promise<void> {
     const { storage, snapshots } = this.#init;
-    const [meta, fold] = await this.#untilAnswered(() => Promise.all([storage.meta(lease.taskId), snapshots.fresh(lease.taskId)]));
-    this.adopt({ lease, fold, consumed: meta?.consumed ?? 0, attempts: 1, cancelRequested: false });
+    const [meta, fold] = await this.#untilAnswered(() =>
+      Promise.all([storage.meta(lease.taskId), this.#readable(lease, 0, () => snapshots.fresh(lease.taskId))]),
+    );
+    if (fold !== undefined) this.adopt({ lease, fold, consumed: meta?.consumed ?? 0, attempts: 1, cancelRequested: false });
   }
 
   async #begin({ lease, meta }: Taken): Promise<void> {
-    const fold = await this.#init.snapshots.fresh(lease.taskId);
     const { consumed, attempts, begun } = meta;
+    const fold = await this.#readable(lease, consumed, () => this.#init.snapshots.fresh(lease.taskId));
+    if (fold === undefined) return;
     this.adopt({ lease, fold, consumed, attempts, begun, cancelRequested: meta.cancelRequested > 0 });
+  }
+
+  /** What the log says; undefined where a newer version has written to it in the meantime: then the lease is given back for a replica of it. */
+  async #readable(lease: Lease, consumed: number, read: () => Promise<Fold>): Promise<Fold | undefined> {
+    try {
+      return await read();
+    } catch (error) {
+      if (!isNewer(error)) throw error;
+      await this.#init.storage.release(lease, "ready", consumed);
+      return undefined;
+    }
   }
 
   async #renew(): Promise<void> {

@@ -49,6 +49,7 @@ const REASONS: Readonly<Record<Reason, true>> = {
   MESSAGE_TOO_LARGE: true,
   RESOURCE_EXHAUSTED: true,
   STORE_UNAVAILABLE: true,
+  NEWER_VERSION: true,
   IDENTITY_UNAVAILABLE: true,
   SERVER_DRAINING: true,
   STREAM_DRAINED: true,

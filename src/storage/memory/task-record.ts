@@ -1,4 +1,5 @@
 /** One task in memory: its log, its lease, its readers. */
+import { WRITES } from "../../core/format.ts";
 import { Entry, type NewEntry, type Position, START } from "../../core/log-entry.ts";
 import type { Head, Lease, Repeat, StoredCheckpoint, TailStep, TaskMeta } from "../../core/storage.ts";
 import { byId, type PushConfigRequest, type StoredPushConfig, tooManyPushConfigs } from "../../core/push-configs.ts";
@@ -132,6 +133,7 @@ export class TaskRecord {
       attempts: this.attempts,
       begun: this.begun,
       firstOffset: this.firstOffset,
+      format: WRITES,
     };
   }
 

@@ -1,11 +1,12 @@
 /** Folds beside their logs: parts by plain SET, then one script that switches the pointer and trims. */
 import { taskNotFound } from "../../core/errors.ts";
+import { newerVersion, READS } from "../../core/format.ts";
 import { newMark } from "../../core/log-entry.ts";
 import type { Lease, StoredCheckpoint } from "../../core/storage.ts";
 import type { Call, Reply } from "./connection/reply.ts";
 import type { RedisContext } from "./context.ts";
 import type { ShardKeys } from "./keys.ts";
-import { accepted, bytes, position, text } from "./replies.ts";
+import { accepted, bytes, list, position, text } from "./replies.ts";
 import { SCRIPTS } from "./scripts.ts";
 import { outcomeUnknown } from "./connection/store-error.ts";
 
@@ -42,12 +43,12 @@ export class Checkpoints {
     this.#context = context;
   }
 
-  /** The latest checkpoint. */
+  /** The latest checkpoint. Throws NEWER_VERSION where a newer version may have written it. */
   async read(taskId: string): Promise<StoredCheckpoint | undefined> {
     const keys = this.#context.of(taskId);
     if (keys === undefined) return undefined;
     for (let restart = 0; restart < MAX_RESTARTS; restart += 1) {
-      const pointer = parsePointer(await this.#pointer(keys, taskId));
+      const pointer = parsePointer(await this.#readable(keys, taskId));
       if (pointer === undefined) return undefined;
       const parts: Uint8Array[] = [];
       for (const key of partKeys(keys, taskId, pointer)) {
@@ -107,6 +108,15 @@ export class Checkpoints {
     const args = [lease?.epoch ?? "", lease?.token ?? "", offset, mark, written, pointer.parts, old];
     args.push(options.windowEntries, options.windowBytes, options.webhookLagBytes);
     return connections.write(keys.shard, SCRIPTS.checkpoint, names, args);
+  }
+
+  async #readable(keys: ShardKeys, taskId: string): Promise<string> {
+    const { connections } = this.#context;
+    const [pointer, format] = list(
+      await this.#context.retry(keys.shard, () => connections.call(keys.shard, "HMGET", keys.task(taskId), "cp", "fv")),
+    ).map(text);
+    if (Number(format) > READS) throw newerVersion(taskId);
+    return pointer ?? "";
   }
 
   async #pointer(keys: ShardKeys, taskId: string): Promise<string> {

@@ -30,6 +30,8 @@ export class Feed {
   #start: Position = START;
   #end: Position = START;
   #sealed = false;
+  /** What follows the known end is of a newer version. */
+  #newer = false;
   #waiting = new Set<() => void>();
   #waking = false;
 
@@ -51,11 +53,18 @@ export class Feed {
   /** Begins anew at a place: what is before it, readers fetch themselves. */
   reset(end: Position, sealed: boolean): void {
     this.drop();
+    this.#newer = false;
     this.#start = end;
     this.#end = end;
     this.#sealed = sealed;
     this.history += 1;
     this.#wake();
+  }
+
+  /** What follows cannot be read here: every reader asks the log, as far as it goes, and hears it there. */
+  stop(): void {
+    this.reset(this.#end, this.#sealed);
+    this.#newer = true;
   }
 
   /** Takes entries that come right after the known end; what is known already is passed over. False where only the log can tell. */
@@ -92,6 +101,7 @@ export class Feed {
       page.push(entry);
       bytes += entry.bytes.length;
     }
+    if (this.#newer && page.length === 0) return "elsewhere";
     return page;
   }
 

@@ -36,8 +36,8 @@ export class Healer {
       names.push(...this.#context.indexKeys(keys, facts, head.state));
       const args: Arg[] = [taskId, lease.epoch, lease.token, consumed, cancelRequested, ...headArgs(head, taskId)];
       args.push(facts.state, this.#context.retentionOf(kind), this.#context.publishEvents, keys.events(taskId));
-      for (const { offset, mark, epoch, time, kind: entryKind, bytes } of remains.entries) {
-        args.push(offset, mark, epoch, time, kindLetter(entryKind), bytes);
+      for (const { offset, mark, epoch, time, format, kind: entryKind, bytes } of remains.entries) {
+        args.push(offset, mark, epoch, time, kindLetter(entryKind), bytes, format);
       }
       const [word, current] = accepted(
         await this.#context.retry(keys.shard, () => connections.write(keys.shard, SCRIPTS.heal, names, args)),

@@ -4,6 +4,7 @@ import { byId } from "../../core/push-configs.ts";
 import type { Arg, Call } from "./connection/reply.ts";
 import type { RedisContext } from "./context.ts";
 import type { ShardKeys } from "./keys.ts";
+import { LeftToNewer } from "./left-to-newer.ts";
 import { bytes, list, position, text } from "./replies.ts";
 import { SCRIPTS } from "./scripts.ts";
 
@@ -19,11 +20,13 @@ export class RedisDeliveries implements Deliveries {
   readonly #context: RedisContext;
   /** Shards in which something may be due, only they are asked; the number grows whenever it is said again. */
   readonly #due = new Map<number, number>();
+  readonly #newer: LeftToNewer;
   /** Called when something became due by a step of this replica. */
   onDue: (taskId: string) => void = () => undefined;
 
   constructor(context: RedisContext) {
     this.#context = context;
+    this.#newer = new LeftToNewer(context.warn);
     for (const { shard } of context.shards) this.noteDue(shard);
   }
 
@@ -60,18 +63,19 @@ export class RedisDeliveries implements Deliveries {
     const { connections, options } = this.#context;
     const claimed: string[] = [];
     while (claimed.length < limit) {
-      const calls: Call[] = [["ZRANGE", keys.due, 0, limit - claimed.length - 1]];
-      const [found] = await this.#context.retry(shard, () => connections.many(shard, calls));
-      const ids = list(found).map(text);
+      const asked = limit - claimed.length + this.#newer.count(shard);
+      const found = list(await this.#context.retry(shard, () => connections.call(shard, "ZRANGE", keys.due, 0, asked - 1)));
+      const ids = this.#newer.without(shard, found.map(text), found.length < asked).slice(0, limit - claimed.length);
       if (ids.length === 0) break;
       const names = [keys.due, ...ids.map((id) => keys.task(id))];
       const reply = await this.#context.retry(shard, () =>
         connections.write(shard, SCRIPTS.claim, names, [token, options.leaseMs, ...ids]),
       );
-      const got = list(reply).map(text);
+      const [got, left] = list(reply).map((some) => list(some).map(text)) as [string[], string[]];
+      this.#newer.note(shard, left);
       claimed.push(...got);
       // The oldest are not due yet, or another replica has them.
-      if (got.length < ids.length) break;
+      if (got.length + left.length < ids.length) break;
     }
     if (claimed.length < limit && this.#due.get(shard) === said) this.#due.delete(shard);
     return claimed;

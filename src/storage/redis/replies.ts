@@ -2,6 +2,7 @@
 import { RefusedError, type Refusal, taskNotFound } from "../../core/errors.ts";
 import type { TaskState } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
 import { tooManyPushConfigs } from "../../core/push-configs.ts";
+import { READS } from "../../core/format.ts";
 import { Entry, type EntryKind, type Position } from "../../core/log-entry.ts";
 import type { TaskMeta } from "../../core/storage.ts";
 import type { Reply } from "./connection/reply.ts";
@@ -47,21 +48,30 @@ export function kindLetter(kind: EntryKind): "e" | "c" | "m" {
   return LETTERS[kind];
 }
 
-function kindOf(letter: string): EntryKind {
-  const kind = KINDS[letter];
-  if (kind === undefined) throw new TypeError(`an entry of kind ${letter} is of a later version`);
-  return kind;
+/** A format as it is stored; the first one where nothing is. */
+function format(written: string | undefined): number {
+  return written === undefined ? 1 : Number(written);
 }
 
-/** Entries of XRANGE: the id says the offset, `h` kind and mark, epoch and time, `b` the bytes. */
+/**
+ * Entries of XRANGE: the id says the offset, `h` kind and mark, epoch, time and format, `b` the bytes. Ends before the first one that this
+ * version cannot read.
+ */
 export function streamEntries(reply: Reply | undefined): Entry[] {
-  return list(reply).map((item) => {
+  const entries: Entry[] = [];
+  for (const item of list(reply)) {
     const [id, fields] = list(item);
     const [, header, , stored] = list(fields);
-    const [what = "", epoch, time] = text(header).split(" ", 3);
-    const place = { offset: Number.parseInt(text(id), 10), epoch: Number(epoch), time: Number(time) };
-    return new Entry(place, { kind: kindOf(what.slice(0, 1)), mark: what.slice(1), bytes: bytes(stored) });
-  });
+    const [what = "", epoch, time, ...rest] = text(header).split(" ");
+    // The bytes so far come last. Where the format is not said before them it is the first one.
+    const written = format(rest.length > 1 ? rest[0] : undefined);
+    if (written > READS) break;
+    const kind = KINDS[what.slice(0, 1)];
+    if (kind === undefined) throw new TypeError(`an entry of an unknown kind, ${what.slice(0, 1)}`);
+    const place = { offset: Number.parseInt(text(id), 10), epoch: Number(epoch), time: Number(time), format: written };
+    entries.push(new Entry(place, { kind, mark: what.slice(1), bytes: bytes(stored) }));
+  }
+  return entries;
 }
 
 /** News of a log, as `publish` writes it. `entries` is empty where they are to be fetched. */
@@ -72,7 +82,7 @@ export interface News {
   readonly entries: readonly Entry[];
 }
 
-/** Reads what was published. The bytes of the entries are shared with the message. */
+/** Reads what was published: always entries of the first format. The bytes of the entries are shared with the message. */
 export function parseNews(message: Buffer): News {
   const end = message.indexOf(10);
   const [before = "", after = "", sealed, epoch, time, ...items] = message.toString("latin1", 0, end).split(" ");
@@ -81,11 +91,13 @@ export function parseNews(message: Buffer): News {
   const entries = items.map((item, index) => {
     const length = Number(item.slice(9));
     const place = { offset: first.offset + 1 + index, epoch: Number(epoch), time: Number(time) };
-    const entry = new Entry(place, { kind: kindOf(item.slice(0, 1)), mark: item.slice(1, 9), bytes: message.subarray(at, at + length) });
+    const kind = KINDS[item.slice(0, 1)];
+    const entry = kind && new Entry({ ...place, format: 1 }, { kind, mark: item.slice(1, 9), bytes: message.subarray(at, at + length) });
     at += length;
     return entry;
   });
-  return { before: first, after: position(after), sealed: sealed === "1", entries };
+  const known = entries.filter((entry) => entry !== undefined);
+  return { before: first, after: position(after), sealed: sealed === "1", entries: known.length === items.length ? known : [] };
 }
 
 /** A position as scripts write it; the mark is empty before the first entry. */
@@ -95,7 +107,26 @@ export function position(written: string): Position {
 }
 
 /** Fields of a record that {@link parseMeta} reads, in its order. */
-export const META_FIELDS = ["tn", "ow", "cx", "st", "ts", "nx", "mk", "gn", "ep", "tk", "co", "lc", "cr", "at", "bg", "fo", "cf"] as const;
+export const META_FIELDS = [
+  "tn",
+  "ow",
+  "cx",
+  "st",
+  "ts",
+  "nx",
+  "mk",
+  "gn",
+  "ep",
+  "tk",
+  "co",
+  "lc",
+  "cr",
+  "at",
+  "bg",
+  "fo",
+  "cf",
+  "fv",
+] as const;
 
 /** A record, and up to where it is confirmed: undefined where nothing needs to be. */
 export interface Recorded {
@@ -109,7 +140,7 @@ export function parseMeta(id: string, reply: Reply | undefined): Recorded | unde
     field === null ? undefined : text(field),
   );
   if (stored === undefined) return undefined;
-  const [consumed, lastCommand, cancelRequested, attempts, begun, first, confirmed] = rest;
+  const [consumed, lastCommand, cancelRequested, attempts, begun, first, confirmed, newest] = rest;
   const meta: TaskMeta = {
     id,
     scope: { tenant: tenant ?? "", owner: owner ?? "" },
@@ -126,6 +157,7 @@ export function parseMeta(id: string, reply: Reply | undefined): Recorded | unde
     attempts: Number(attempts),
     begun: begun === "1",
     firstOffset: Number(first),
+    format: format(newest),
   };
   return { meta, confirmed: confirmed === undefined ? undefined : Number(confirmed) };
 }

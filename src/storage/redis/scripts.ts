@@ -1,13 +1,15 @@
 /** The scripts, one file each; their headers say what they expect and answer. */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { READS, WRITES } from "../../core/format.ts";
 import type { Script } from "./connection/reply.ts";
 
 function source(name: string): string {
   return readFileSync(new URL(`./scripts/${name}.lua`, import.meta.url), "utf8");
 }
 
-const prelude = source("prelude");
+// What is stored says in which format: the scripts know by themselves which they write, and which tasks are left to a newer version.
+const prelude = `local READS, WRITES = ${READS}, ${WRITES}\n${source("prelude")}`;
 
 function script(name: string): Script {
   const own = source(name);

@@ -1,6 +1,7 @@
 /** What leaves: expired leases into `ready`, finished tasks out of the store, abandoned ones by name. */
 import type { Swept } from "../../core/storage.ts";
 import { isAway } from "../../core/errors.ts";
+import { READS } from "../../core/format.ts";
 import { parsePointer, partKeys } from "./checkpoints.ts";
 import type { Call } from "./connection/reply.ts";
 import type { RedisContext } from "./context.ts";
@@ -82,25 +83,27 @@ export class Sweeper {
   async #rest(keys: ShardKeys, ids: readonly string[], now: number): Promise<{ removed: number; abandoned: string[] }> {
     if (ids.length === 0) return { removed: 0, abandoned: [] };
     const calls = ids.flatMap((id): Call[] => [
-      ["HMGET", keys.task(id), "kd", "cp", "dk"],
+      ["HMGET", keys.task(id), "kd", "cp", "dk", "fv"],
       ["ZSCORE", keys.leases, id],
     ]);
     const replies = await this.#context.retry(keys.shard, () => this.#context.connections.many(keys.shard, calls));
     let removed = 0;
     const abandoned: string[] = [];
-    const owned: string[] = [];
+    const later: string[] = [];
     for (const [at, id] of ids.entries()) {
-      const [kind = "", pointer = "", row = ""] = list(replies[2 * at]).map(text);
+      const [kind = "", pointer = "", row = "", format] = list(replies[2 * at]).map(text);
       const expires = replies[2 * at + 1];
-      if (kind !== "i") removed += await this.#remove(keys, id, pointer, row);
+      // What there is to remove only a newer version knows.
+      if (Number(format) > READS) later.push(id);
+      else if (kind !== "i") removed += await this.#remove(keys, id, pointer, row);
       else if (expires === null || Number(text(expires)) <= now) abandoned.push(id);
-      else owned.push(id);
+      else later.push(id);
     }
-    if (owned.length > 0) await this.#later(keys, owned, now);
+    if (later.length > 0) await this.#later(keys, later, now);
     return { removed, abandoned };
   }
 
-  /** Interrupted tasks whose turns are alive are looked at again later: many of them must not stand before those that can go. */
+  /** Interrupted tasks whose turns are alive, and tasks of a newer version, are looked at again later: many of them must not stand before those that can go. */
   async #later(keys: ShardKeys, ids: readonly string[], now: number): Promise<void> {
     const { connections } = this.#context;
     const rows = ids.flatMap((id) => [now + LATER_MS, id]);

@@ -1,5 +1,6 @@
 /** The reader of Redis that all followers of this replica share: one subscription per followed task, gaps filled from the log. */
 import { isAway, TaskError, taskNotFound } from "../../core/errors.ts";
+import { isNewer } from "../../core/format.ts";
 import { type Entry, type Position, samePosition } from "../../core/log-entry.ts";
 import type { TailStep } from "../../core/storage.ts";
 import type { RedisContext } from "./context.ts";
@@ -238,6 +239,7 @@ export class Tailer {
           feed.reset(feed.end, feed.sealed);
           return;
         }
+        if (isNewer(error)) return feed.stop();
         attached.again = true;
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
       }

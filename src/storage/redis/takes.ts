@@ -1,6 +1,7 @@
 /** What waits, and who takes it: over all shards, of which some may be away. */
 import type { LeaseRequest, Taken } from "../../core/storage.ts";
 import type { RedisContext } from "./context.ts";
+import { LeftToNewer } from "./left-to-newer.ts";
 import { list, text } from "./replies.ts";
 import { SCRIPTS } from "./scripts.ts";
 import type { TaskLog } from "./task-log.ts";
@@ -38,10 +39,12 @@ export class Takes {
   readonly #waiting = new Map<number, number>();
   /** In which shards a take may have been given something that it was not told of, by its token. */
   readonly #unanswered = new Map<string, Unanswered>();
+  readonly #newer: LeftToNewer;
 
   constructor(context: RedisContext, log: TaskLog) {
     this.#context = context;
     this.#log = log;
+    this.#newer = new LeftToNewer(context.warn);
     for (const { shard } of context.shards) this.noteWaiting(shard);
   }
 
@@ -138,10 +141,13 @@ export class Takes {
   async #find(shard: number, said: number, limit: number): Promise<Waiting[]> {
     const { connections } = this.#context;
     const { ready } = this.#context.keys(shard);
-    const reply = await this.#context.retry(shard, () => connections.call(shard, "ZRANGE", ready, 0, limit - 1, "WITHSCORES"));
+    const asked = limit + this.#newer.count(shard);
+    const reply = await this.#context.retry(shard, () => connections.call(shard, "ZRANGE", ready, 0, asked - 1, "WITHSCORES"));
     const fields = list(reply).map(text);
-    if (fields.length === 0 && this.#waiting.get(shard) === said) this.#waiting.delete(shard);
-    return Array.from({ length: fields.length / 2 }, (_, at) => ({ shard, id: fields[2 * at] ?? "", since: Number(fields[2 * at + 1]) }));
+    const since = new Map(Array.from({ length: fields.length / 2 }, (_, at) => [fields[2 * at] ?? "", Number(fields[2 * at + 1])]));
+    const ids = this.#newer.without(shard, [...since.keys()], since.size < asked);
+    if (ids.length === 0 && this.#waiting.get(shard) === said) this.#waiting.delete(shard);
+    return ids.slice(0, limit).map((id) => ({ shard, id, since: since.get(id) ?? 0 }));
   }
 
   async #script(shard: number, { token, replica }: LeaseRequest, ids: readonly string[], how: "more" | "again"): Promise<Taken[]> {
@@ -149,7 +155,10 @@ export class Takes {
     const names = [keys.ready, keys.leases, keys.taken(token), ...ids.map((id) => keys.task(id))];
     const args = [token, replica, this.#context.options.leaseMs, how, ...ids];
     const { connections } = this.#context;
-    const taken = list(await this.#context.retry(shard, () => connections.write(shard, SCRIPTS.take, names, args))).map(text);
+    const [taken, left] = list(await this.#context.retry(shard, () => connections.write(shard, SCRIPTS.take, names, args))).map((some) =>
+      list(some).map(text),
+    ) as [string[], string[]];
+    this.#newer.note(shard, left);
     const metas = await this.#log.metas(keys, taken);
     return metas.flatMap((meta) => (meta === undefined ? [] : [{ lease: { taskId: meta.id, epoch: meta.epoch, token }, meta }]));
   }

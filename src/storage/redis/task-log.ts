@@ -1,12 +1,13 @@
 /** Logs in Redis: what is appended by whom, and what is read. */
 import { RefusedError, taskNotFound } from "../../core/errors.ts";
+import { newerVersion } from "../../core/format.ts";
 import { Entry, type NewEntry, type Position } from "../../core/log-entry.ts";
 import type { Batch, Head, Lease, TailStep, TaskMeta } from "../../core/storage.ts";
 import type { Arg, Call, Reply } from "./connection/reply.ts";
 import type { Visibility } from "./visibility.ts";
 import { kindOfState, type RedisContext, type TaskFacts } from "./context.ts";
 import { indexRow, type ShardKeys } from "./keys.ts";
-import { accepted, kindLetter, META_FIELDS, parseMeta, type Recorded, state, streamEntries, text } from "./replies.ts";
+import { accepted, kindLetter, list, META_FIELDS, parseMeta, type Recorded, state, streamEntries, text } from "./replies.ts";
 import { SCRIPTS } from "./scripts.ts";
 
 /** A page of a read. */
@@ -140,7 +141,7 @@ export class TaskLog {
     return metas.map((meta) => meta && { position: meta.position, sealed: kindOfState(meta.state) === "t" });
   }
 
-  /** The next page after a position. Throws TASK_NOT_FOUND. */
+  /** The next page after a position, as far as this version can read. Throws TASK_NOT_FOUND, and NEWER_VERSION where it cannot go on. */
   async read(taskId: string, after: Position): Promise<TailStep> {
     const keys = this.#context.of(taskId);
     if (keys === undefined) throw taskNotFound(taskId);
@@ -165,6 +166,8 @@ export class TaskLog {
       const [first, firstMark, end, confirmed] = (record as readonly Reply[]).map(text);
       if (first === "") throw taskNotFound(taskId);
       const found = streamEntries(range);
+      const newer = found.length < list(range).length;
+      if (newer && found.length === 0 && entries.length === 0) throw newerVersion(taskId);
       const at = found[0]?.offset === from ? found.shift() : undefined;
       const mark = at?.mark ?? (from === Number(first) - 1 ? firstMark : undefined);
       // The log may be trimmed between the record and the range, and between two ranges.
@@ -177,8 +180,10 @@ export class TaskLog {
         entries.push(entry);
         bytes += entry.bytes.length;
       }
+      if (entries.length === 0 && newer) throw newerVersion(taskId);
       if (entries.length === 0 && Number(end) > visible) return "unconfirmed";
-      const full = found.length < count || bytes >= PAGE_BYTES || entries.length >= PAGE_ENTRIES || (found.at(-1)?.offset ?? 0) > visible;
+      const full =
+        newer || found.length < count || bytes >= PAGE_BYTES || entries.length >= PAGE_ENTRIES || (found.at(-1)?.offset ?? 0) > visible;
       if (full) return { is: "entries", entries };
       const average = Math.max(1, bytes / entries.length);
       count = Math.max(1, Math.min(PAGE_ENTRIES - entries.length, Math.floor((PAGE_BYTES - bytes) / average)));

@@ -6,7 +6,7 @@
 --       then kind, mark, bytes of each entry
 -- Reply OK offset epoch time due (1 where something is) | AGAIN, the same: this batch was written before | FENCED | SEALED | PENDING | STALE | RETRY state (name the index keys after that state)
 local FIRST = 18
-local task = redis.call('HMGET', KEYS[1], 'tk', 'ep', 'kd', 'nx', 'mk', 'bm', 'bt', 'lc', 'ts', 'gn', 'by', 'co', 'st', 'ix', 'wh', 'dt')
+local task = redis.call('HMGET', KEYS[1], 'tk', 'ep', 'kd', 'nx', 'mk', 'bm', 'bt', 'lc', 'ts', 'gn', 'by', 'co', 'st', 'ix', 'wh', 'dt', 'fv')
 local token, epoch, kind, last, mark = task[1], task[2], task[3], task[4], task[5]
 if not epoch then return { 'FENCED' } end
 if task[6] == ARGV[FIRST + 1] then
@@ -41,6 +41,7 @@ for at = FIRST, #ARGV, 3 do
 end
 redis.call('HSET', KEYS[1], 'nx', offset, 'mk', mark, 'gn', generation, 'by', total, 'lc', command, 'bm', ARGV[FIRST + 1],
   'bt', first .. ' ' .. epoch .. ' ' .. string.format('%.0f', now))
+note(KEYS[1], task[17])
 if consumed > tonumber(task[12]) then redis.call('HSET', KEYS[1], 'co', consumed, 'bg', 1, 'at', 1) end
 if changes then
   redis.call('HSET', KEYS[1], 'st', ARGV[10], 'kd', ARGV[11], 'ts', ARGV[12], 'hd', ARGV[13], 'hl', ARGV[14], 'ix', ARGV[15])

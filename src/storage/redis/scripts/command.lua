@@ -9,7 +9,7 @@
 -- Reply OK offset owned epoch token ('' without lease) due (1 where something is) | REPEAT offset | NOT_FOUND | SEALED | STALE | FULL | RETRY state
 local REMEMBERED = 64 * 8
 local task = redis.call('HMGET', KEYS[1], 'kd', 'ep', 'tk', 'rp', 'nx', 'mk', 'lc', 'ts', 'gn', 'by', 'st', 'ix', 'at', 'am',
-  'am:' .. ARGV[3], 'wh', 'dt')
+  'am:' .. ARGV[3], 'wh', 'dt', 'fv')
 local kind, epoch, last, mark = task[1], tonumber(task[2]), tonumber(task[5]), task[6]
 if not kind then return { 'NOT_FOUND' } end
 if task[15] then
@@ -71,6 +71,7 @@ for at = 1, #entries, 3 do
   add(KEYS[2], offset, entries[at], mark, epoch, now, total, entries[at + 2])
 end
 redis.call('HSET', KEYS[1], 'nx', offset, 'mk', mark, 'gn', generation, 'by', total, 'lc', command)
+note(KEYS[1], task[18])
 if not message then redis.call('HSET', KEYS[1], 'cr', command) end
 if changes then
   redis.call('HSET', KEYS[1], 'st', ARGV[20], 'kd', ARGV[21], 'ts', ARGV[22], 'hd', ARGV[23], 'hl', ARGV[24], 'ix', ARGV[25])

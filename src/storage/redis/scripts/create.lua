@@ -48,7 +48,7 @@ end
 redis.call('HSET', KEYS[1], 'tn', ARGV[2], 'ow', ARGV[3], 'cx', ARGV[4], 'st', ARGV[5], 'kd', kind, 'ts', ARGV[7], 'hd', ARGV[8],
   'hl', ARGV[9], 'ix', ARGV[10], 'nx', offset, 'mk', mark, 'gn', generation, 'by', total, 'ep', epoch, 'tk', leased and token or '',
   'rp', leased and ARGV[13] or '', 'co', 0, 'lc', command, 'cr', 0, 'at', (token ~= '' and kind ~= 'i') and 1 or 0, 'bg', 0, 'fo', 1,
-  'cn', epoch .. ' ' .. string.format('%.0f', now))
+  'fv', WRITES, 'cn', epoch .. ' ' .. string.format('%.0f', now))
 if ARGV[21] == '1' then redis.call('HSET', KEYS[1], 'cf', 0) end
 for at = 6, 9 do redis.call('ZADD', KEYS[at], 0, ARGV[10]) end
 if ARGV[15] ~= '' then

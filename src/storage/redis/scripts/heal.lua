@@ -2,9 +2,9 @@
 -- KEYS  1 task, 2 log, 3 leases, 4 ready, 5 end, 6 due, 7-12 index (see reindex)
 -- ARGV  1 id, 2 epoch, 3 token, 4 consumed, 5 offset of the pending cancel, 6 state, 7 its kind, 8 status time, 9 head, 10 history length,
 --       11 index row, 12 the state that the index keys were named after, 13 retention of the kind, 14 publish command, 15 channel,
---       then offset, mark, epoch, time, kind, bytes of each entry that the owner has, without a gap, the last one its position
+--       then offset, mark, epoch, time, kind, bytes, format of each entry that the owner has, without a gap, the last one its position
 -- Reply OK | AGAIN (nothing is missing) | DIVERGED | FENCED | SEALED | RETRY state
-local FIRST, STEP, REMEMBERED = 16, 6, 64 * 8
+local FIRST, STEP, REMEMBERED = 16, 7, 64 * 8
 local task = redis.call('HMGET', KEYS[1], 'tk', 'ep', 'kd', 'nx', 'mk', 'lc', 'gn', 'by', 'co', 'st', 'ix', 'am', 'wh', 'dt')
 if not task[2] then return { 'FENCED' } end
 if task[3] == 't' then return { 'SEALED' } end
@@ -38,7 +38,7 @@ for at = from + STEP, #ARGV, STEP do
     end
     redis.call('HSET', KEYS[1], 'am', marks, 'am:' .. mark, offset .. ' 1 ' .. ARGV[at + 2] .. ' ')
   end
-  add(KEYS[2], offset, ARGV[at + 4], mark, ARGV[at + 2], ARGV[at + 3], total, ARGV[at + 5])
+  add(KEYS[2], offset, ARGV[at + 4], mark, ARGV[at + 2], ARGV[at + 3], total, ARGV[at + 5], ARGV[at + 6])
 end
 redis.call('HSET', KEYS[1], 'nx', offset, 'mk', mark, 'gn', generation, 'by', total, 'lc', command, 'cr', ARGV[5])
 if tonumber(ARGV[4]) > tonumber(task[9]) then redis.call('HSET', KEYS[1], 'co', ARGV[4], 'bg', 1, 'at', 1) end

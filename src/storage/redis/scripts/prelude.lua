@@ -6,10 +6,21 @@ local function clock()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- One entry at the end of a log. `h` says what it is: kind and mark, epoch, time, and `total`, the bytes of all entries up to it, by which
--- a log is trimmed to so many bytes. Few fields: a reader pays for each.
-local function add(log, offset, kind, mark, epoch, now, total, bytes)
-  redis.call('XADD', log, offset .. '-0', 'h', kind .. mark .. ' ' .. epoch .. ' ' .. now .. ' ' .. total, 'b', bytes)
+-- One entry at the end of a log. `h` says what it is: kind and mark, epoch, time, format, and `total`, the bytes of all entries up to it, by
+-- which a log is trimmed to so many bytes. Few fields: a reader pays for each. In every format the mark is where it is, and `total` comes last.
+local function add(log, offset, kind, mark, epoch, now, total, bytes, format)
+  local what = kind .. mark .. ' ' .. epoch .. ' ' .. now .. ' ' .. (format or WRITES) .. ' ' .. total
+  redis.call('XADD', log, offset .. '-0', 'h', what, 'b', bytes)
+end
+
+-- Whether a task is left to a newer version: by `fv`, the newest format in which anything of it is stored.
+local function newer(format)
+  return tonumber(format or 1) > READS
+end
+
+-- Notes in a record that something is stored in the format that is written.
+local function note(task, format)
+  if tonumber(format or 1) < WRITES then redis.call('HSET', task, 'fv', WRITES) end
 end
 
 -- The mark of an entry as XRANGE answers it, and its running total.
@@ -61,13 +72,13 @@ local function reindex(first, old, new)
 end
 
 -- Tells readers of new entries: the position before them, the one after them, whether the log is sealed, epoch and time; then what they
--- are, unless they are large: a reader fetches those itself. Nothing is said where `command` is empty: readers wait for a confirmation.
+-- are, unless they are large or of another format than the first: a reader fetches those itself. Nothing is said where `command` is empty: readers wait for a confirmation.
 local LARGE = 16384
 local function publish(command, channel, before, after, sealed, epoch, now, entries, size)
   if command == '' then return end
   local head = { before, after, sealed and '1' or '0', epoch, string.format('%.0f', now) }
   local parts = { '' }
-  if size <= LARGE then
+  if size <= LARGE and WRITES == 1 then
     for at = 1, #entries, 3 do
       head[#head + 1] = entries[at] .. entries[at + 1] .. #entries[at + 2]
       parts[#parts + 1] = entries[at + 2]
