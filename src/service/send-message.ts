@@ -1,4 +1,5 @@
 /** A send: a repeat, a direct answer, a new task or a follow-up; one flow for the three ways to wait. */
+import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
 import { create, equals, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
@@ -9,7 +10,7 @@ import { headAfter, type Snapshot } from "../core/fold.ts";
 import { type Entry, newMark } from "../core/log-entry.ts";
 import type { Current } from "../core/snapshots.ts";
 import type { CreateReply, CreateRequest, Repeat, RepeatKey } from "../core/storage.ts";
-import { uuidv7 } from "../core/uuid.ts";
+import { uuidv7, uuidv8 } from "../core/uuid.ts";
 import { completeMemo, completeMessage } from "../worker/agent-response.ts";
 import { detached } from "../worker/detached.ts";
 import { tellCanceled } from "../worker/tell-canceled.ts";
@@ -56,11 +57,20 @@ export class SendFlow {
     if (worker.state !== "serving" && !storage.shared) throw callDrained(message.taskId);
     if (message.taskId !== "") return this.#followUp(send, message, key);
     checkMediaTypes(card, message, request.configuration?.acceptedOutputModes ?? []);
-    const contextId = message.contextId || uuidv7(Date.now());
+    const contextId = message.contextId || this.#newContext(key);
     const begin = (memo: JsonObject | undefined): Promise<Sent> => this.#create({ send, message, contextId, digest, key, memo });
     const reply = await this.#reply(send, message, contextId, begin);
     if (reply !== undefined && "message" in reply) return { is: "message", ...reply };
     return begin(reply?.memo);
+  }
+
+  /**
+   * The context of a send that names none (R-145). An agent that may begin its work elsewhere, before its task is stored, is asked again on
+   * another replica if this one dies: in the same context then, or it could not know the repeat for what it is.
+   */
+  #newContext(key: RepeatKey | undefined): string {
+    if (key === undefined || this.#init.agent.reply === undefined) return uuidv7(Date.now());
+    return uuidv8(createHash("sha256").update(`context:${key.key}`).digest());
   }
 
   async #followUp(send: Send, message: Message, key: RepeatKey | undefined): Promise<Sent> {

@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { formatPosition, newMark, parsePosition, samePosition, START } from "../../src/core/log-entry.ts";
 import { pageToken, parsePageToken } from "../../src/core/page-token.ts";
 import { scopeKey } from "../../src/core/scope.ts";
-import { uuidv7 } from "../../src/core/uuid.ts";
+import { uuidv7, uuidv8 } from "../../src/core/uuid.ts";
 
 test("a UUIDv7 carries its millisecond, its version and its variant, and sorts by time", () => {
   fc.assert(
@@ -14,6 +14,16 @@ test("a UUIDv7 carries its millisecond, its version and its variant, and sorts b
       assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
       assert.equal(Number.parseInt(id.replaceAll("-", "").slice(0, 12), 16), now);
       assert.ok(uuidv7(now + 1) > id);
+    }),
+  );
+});
+
+test("a UUIDv8 is made of its bytes, has its version and its variant, and is the same for the same bytes", () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ minLength: 16, maxLength: 32 }), (bytes) => {
+      const id = uuidv8(bytes);
+      assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+      assert.equal(uuidv8(Uint8Array.from(bytes)), id);
     }),
   );
 });

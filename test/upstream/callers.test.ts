@@ -47,22 +47,23 @@ suite("two callers with the same ids", () => {
 });
 
 suite("repeats of one send on two replicas at once", () => {
-  test("make one task upstream, if that knows repeats", async () => {
-    await using bed = await FrontBed.open("GRPC");
-    const redis = await fileRedis();
-    const fronts = [await bed.front({ redis, replica: "one" }), await bed.front({ redis, replica: "two" })];
-    const gate = bed.upstream.agent.gate();
-    gate.open(9);
-    const message = { ...SAME, parts: [{ content: { case: "text" as const, value: `chunks ${gate.name}` } }] };
-    const tasks = (await Promise.all(fronts.map(({ client }) => client.send(message)))).map(asTask);
-    assert.equal(tasks[0]?.id, tasks[1]?.id);
-    for (const task of tasks) assert.deepEqual([stateName(task), texts(task)], ["COMPLETED", ["one ", "two ", "three"]]);
-    const upstream = await bed.upstreamTasks();
-    assert.deepEqual(
-      upstream.map((task) => stateName(task)),
-      ["COMPLETED"],
-    );
-  });
+  for (const contextId of [SAME.contextId, ""])
+    test(`make one task upstream, if that knows repeats: ${contextId === "" ? "without a context" : "in a context"}`, async () => {
+      await using bed = await FrontBed.open("GRPC");
+      const redis = await fileRedis();
+      const fronts = [await bed.front({ redis, replica: "one" }), await bed.front({ redis, replica: "two" })];
+      const gate = bed.upstream.agent.gate();
+      gate.open(9);
+      const message = { ...SAME, contextId, parts: [{ content: { case: "text" as const, value: `chunks ${gate.name}` } }] };
+      const tasks = (await Promise.all(fronts.map(({ client }) => client.send(message)))).map(asTask);
+      assert.equal(tasks[0]?.id, tasks[1]?.id);
+      for (const task of tasks) assert.deepEqual([stateName(task), texts(task)], ["COMPLETED", ["one ", "two ", "three"]]);
+      const upstream = await bed.upstreamTasks();
+      assert.deepEqual(
+        upstream.map((task) => stateName(task)),
+        ["COMPLETED"],
+      );
+    });
 
   test("make one that goes on, if that does not: what was begun beside it is canceled", async () => {
     await using bed = await ForeignBed.open();
