@@ -37,7 +37,10 @@ export interface Caller {
   readonly claims: JsonObject;
 }
 
-/** One run of the agent on a task, until `run` returns or throws; called by whoever sent its message. */
+/**
+ * One run of the agent on a task, until `run` returns or throws; called by whoever sent its message. Who calls, `metadata`,
+ * `acceptedOutputModes`, `extensions` and `headers` belong to the message that `next()` gave last, until then to `message`.
+ */
 export interface Turn extends Caller {
   readonly taskId: string;
   readonly contextId: string;

@@ -1,18 +1,20 @@
 /** One lease at work: turn after turn until the task is at rest, terminal, handed over or lost. */
-import { type Message, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import type { Command } from "../../gen/throughline/v1/log_pb.ts";
 import { isRefused, TaskError } from "../core/errors.ts";
 import type { Placed } from "../core/fold.ts";
 import { isNewer } from "../core/format.ts";
 import type { Position } from "../core/log-entry.ts";
 import type { Lease, Renewal, RenewReply } from "../core/storage.ts";
 import { isInterrupted, isTerminal } from "../core/task.ts";
+import { messageOf } from "./agent-turn.ts";
 import { statusEvent } from "./agent-response.ts";
 import type { LeaseContext, LeaseStart } from "./lease-context.ts";
 import { untilAnswered } from "../core/retrying.ts";
 import { LogWriter } from "./log-writer.ts";
 import { RecentEntries } from "./recent-entries.ts";
 import { tellCanceled } from "./tell-canceled.ts";
-import { messageOf, TurnRun } from "./turn.ts";
+import { TurnRun } from "./turn.ts";
 
 /** A task that this replica owns. */
 export class LeasedTask {
@@ -220,7 +222,7 @@ export class LeasedTask {
       workingAfterMs: options.workingAfterMs,
       limits: options.limits,
       memoOf: async (id, scope) => (await this.#context.snapshots.current(id, scope))?.snapshot.memo,
-      next: (signal, over) => this.#nextMessage(signal, over),
+      next: (signal, over) => this.#nextCommand(signal, over),
       log,
     });
     measures.turnBegan();
@@ -272,13 +274,13 @@ export class LeasedTask {
     return given ?? this.#commands.shift() ?? fold.commands.findLast(({ command }) => messageOf(command) !== undefined);
   }
 
-  async #nextMessage(signal: AbortSignal, over: () => boolean): Promise<Message | undefined> {
+  async #nextCommand(signal: AbortSignal, over: () => boolean): Promise<Command | undefined> {
     while (!signal.aborted && !over()) {
       const placed = this.#commands.shift();
       if (placed !== undefined) {
         this.#writer.consumed = Math.max(this.#writer.consumed, placed.offset);
         await this.#noteGiven();
-        return messageOf(placed.command);
+        return placed.command;
       }
       const { promise, resolve } = Promise.withResolvers<void>();
       const wake = (): void => resolve();

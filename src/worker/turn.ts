@@ -1,17 +1,17 @@
 /** One run of the agent: its events into the log, its end into a state. */
 import type { JsonObject } from "@bufbuild/protobuf";
-import type { Message, StreamResponse } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import type { StreamResponse } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { Command } from "../../gen/throughline/v1/log_pb.ts";
-import { type AbortCause, type Agent, type Turn, TurnAborted } from "../core/agent.ts";
+import { type AbortCause, type Agent, TurnAborted } from "../core/agent.ts";
 import { TaskError } from "../core/errors.ts";
 import type { AgentEvent } from "../core/events.ts";
 import type { Placed } from "../core/fold.ts";
 import type { Scope } from "../core/scope.ts";
 import { isInterrupted, isTerminal } from "../core/task.ts";
 import type { Log } from "../core/telemetry.ts";
+import { turnOf } from "./agent-turn.ts";
 import { announceArtifact, completeEvent, completeMemo, statusEvent } from "./agent-response.ts";
-import { callerOf } from "./caller.ts";
 import { type LogWriter, WriterClosed } from "./log-writer.ts";
 import { ArtifactCount, BoundExceeded, TurnClock, type TurnLimits } from "./turn-bounds.ts";
 
@@ -72,14 +72,9 @@ export interface TurnInit {
   readonly limits: TurnLimits;
   /** The last memo of another task of this scope. */
   readonly memoOf: (taskId: string, scope: Scope) => Promise<JsonObject | undefined>;
-  /** The next command's message, given to the agent while it runs. */
-  readonly next: (signal: AbortSignal, over: () => boolean) => Promise<Message | undefined>;
+  /** The next command with a message, given to the agent while it runs. */
+  readonly next: (signal: AbortSignal, over: () => boolean) => Promise<Command | undefined>;
   readonly log: Log;
-}
-
-/** The message that a command carries. */
-export function messageOf({ kind }: Command): Message | undefined {
-  return kind.case === "start" || kind.case === "followUp" ? kind.value : undefined;
 }
 
 /** Runs an agent once. */
@@ -156,7 +151,7 @@ export class TurnRun {
 
   async #consume(): Promise<void> {
     try {
-      const iterator = this.#init.agent.run(this.#turn())[Symbol.asyncIterator]();
+      const iterator = this.#init.agent.run(turnOf(this.#init, this.#abort.signal, () => this.#over))[Symbol.asyncIterator]();
       this.#iterator = iterator;
       const slice = new Slice();
       for (;;) {
@@ -242,38 +237,5 @@ export class TurnRun {
     const { writer } = this.#init;
     const { id, contextId } = writer.fold.task;
     return { taskId: id, contextId, now: writer.now() };
-  }
-
-  #turn(): Turn {
-    const { writer, input, attempt, resumed, next, memoOf } = this.#init;
-    const { signal } = this.#abort;
-    const { caller: stored, metadata, acceptedOutputModes, extensions, headers } = input.command;
-    const { id: taskId, contextId } = writer.fold.task;
-    const caller = callerOf(stored);
-    return {
-      ...caller,
-      taskId,
-      contextId,
-      get task() {
-        return writer.fold.snapshot().task;
-      },
-      message: messageOf(input.command) as Message,
-      get history() {
-        return writer.fold.snapshot().task.history;
-      },
-      signal,
-      attempt,
-      resumed,
-      metadata,
-      acceptedOutputModes,
-      extensions,
-      headers,
-      get memo(): JsonObject | undefined {
-        return writer.fold.memo;
-      },
-      memoOf: (id) => memoOf(id, caller),
-      // What a turn has left waiting must not take a message from the next one.
-      next: () => next(signal, () => this.#over),
-    };
   }
 }

@@ -83,7 +83,7 @@ suite("throughline serve", { concurrency: 4, timeout: 120_000 }, () => {
       runCli(["dance"]),
     ]);
     assert.match(unknown.stderr, /^error: unknown option '--no-such-option'\n/);
-    assert.match(missing.stderr, /^error: missing required argument 'agent'\n/);
+    assert.match(missing.stderr, /^throughline: name the agent to serve: the path of its module, or --upstream\n/);
     assert.match(command.stderr, /^error: unknown command 'dance'\n/);
     for (const { code } of [unknown, missing, command]) assert.equal(code, 2);
     const { stdout } = await runCli(["serve", "--help"]);

@@ -168,6 +168,32 @@ suite("header fields and extensions", () => {
     for (const text of [...shown, ...logged, JSON.stringify(front.server.card)]) assert.ok(!text.includes("s3cret"), text);
   });
 
+  test("of an answer reach the upstream with the answer and all that comes after it, and so does its metadata", async () => {
+    await using bed = await ForeignBed.open();
+    const forwardHeaders = ["authorization"];
+    const front = await bed.front({ forwardHeaders }, { forwardHeaders }, { headers: { authorization: "Bearer old" } });
+    const id = await begin(front.client, "go");
+    const upstream = await bed.agent.task(1);
+    upstream.status(TaskState.INPUT_REQUIRED, "which?");
+    await seen(front.client, id, (task) => stateName(task) === "INPUT_REQUIRED");
+    const calls: (string | null)[] = [];
+    const fresh = { headers: { authorization: "Bearer new" }, metadata: { n: 2 } };
+    const run = front.client.send("this one", { taskId: id, ...fresh });
+    await bed.agent.until(({ sends }) => sends.length === 2);
+    const { headers, metadata } = bed.agent.sends[1] ?? assert.fail("nothing was sent");
+    assert.deepEqual([headers.get("authorization"), metadata], ["Bearer new", { n: 2 }]);
+    const again = Promise.withResolvers<void>();
+    bed.agent.onCall = async (_method, { requestHeader }) => {
+      calls.push(requestHeader.get("authorization"));
+      again.resolve();
+    };
+    bed.proxy.cut();
+    await again.promise;
+    upstream.status(TaskState.COMPLETED);
+    assert.equal(stateName(asTask(await run)), "COMPLETED");
+    assert.deepEqual([...new Set(calls)], ["Bearer new"]);
+  });
+
   test("that are not allowed to do not, and the card says nothing of them", async () => {
     const extensions = [{ uri: EXTENSION }];
     await using bed = await ForeignBed.open({ capabilities: { extensions } });

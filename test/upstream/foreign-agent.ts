@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { createServer, type Http2Server, type ServerHttp2Session } from "node:http2";
 import type { AddressInfo } from "node:net";
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, type JsonObject, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
@@ -12,6 +12,7 @@ import {
   type AgentCard,
   AgentCardSchema,
   type Message,
+  type SendMessageRequest,
   MessageSchema,
   Role,
   type StreamResponse,
@@ -118,7 +119,7 @@ export class ForeignTask {
 export class ForeignAgent implements AsyncDisposable {
   readonly tasks = new Map<string, ForeignTask>();
   /** What was sent, with the header fields of the call. */
-  readonly sends: { readonly message: Message; readonly headers: Headers }[] = [];
+  readonly sends: { readonly message: Message; readonly metadata: JsonObject | undefined; readonly headers: Headers }[] = [];
   /** Ids that somebody asked to cancel. */
   readonly cancels: string[] = [];
   /** Awaited when a send has come, before it is answered. */
@@ -198,11 +199,11 @@ export class ForeignAgent implements AsyncDisposable {
   #service(): Partial<ServiceImpl<typeof A2AService>> {
     const { subscribes = true, lists = true, streaming = true } = this.#options;
     return {
-      sendMessage: async ({ message }, context) => {
-        const taken = await this.#take(message, context);
+      sendMessage: async (request, context) => {
+        const taken = await this.#take(request, context);
         return { payload: taken instanceof ForeignTask ? { case: "task", value: this.#shown(taken) } : { case: "message", value: taken } };
       },
-      ...(streaming && { sendStreamingMessage: ({ message }, context) => this.#stream(message, context) }),
+      ...(streaming && { sendStreamingMessage: (request, context) => this.#stream(request, context) }),
       getTask: async ({ id }, context) => {
         await this.onCall("GetTask", context);
         return this.#shown(this.#find(id));
@@ -226,8 +227,8 @@ export class ForeignAgent implements AsyncDisposable {
     };
   }
 
-  async *#stream(message: Message | undefined, context: HandlerContext): AsyncGenerator<StreamResponse> {
-    const taken = await this.#take(message, context);
+  async *#stream(request: SendMessageRequest, context: HandlerContext): AsyncGenerator<StreamResponse> {
+    const taken = await this.#take(request, context);
     if (taken instanceof ForeignTask) yield* this.#read(taken, context.signal, isAtRest);
     else yield create(StreamResponseSchema, { payload: { case: "message", value: taken } });
   }
@@ -251,9 +252,9 @@ export class ForeignAgent implements AsyncDisposable {
   }
 
   /** The task of a message, or what it is answered with. */
-  async #take(given: Message | undefined, context: HandlerContext): Promise<ForeignTask | Message> {
+  async #take({ message: given, metadata }: SendMessageRequest, context: HandlerContext): Promise<ForeignTask | Message> {
     const message = create(MessageSchema, given);
-    this.sends.push({ message, headers: context.requestHeader });
+    this.sends.push({ message, metadata, headers: context.requestHeader });
     this.#changed();
     const direct = await this.onSend(message, context);
     if (direct !== undefined) return direct;

@@ -41,21 +41,24 @@ onEachStore("R-010 R-162 R-163 reply answers directly: a message of the agent's,
   await assert.rejects(() => harness.send("6*7"), TypeError);
 });
 
-onEachStore("reply is asked in the same context again where a send without one is repeated, and in others for other sends", async (start) => {
-  const contexts: string[] = [];
-  const agent = replying(async ({ contextId }) => {
-    contexts.push(contextId);
-    throw new TaskError("UNAVAILABLE", "not now");
-  });
-  await using harness = await start(agent);
-  const said = { messageId: "m", parts: [part("go")] };
-  for (const message of [said, said, { ...said, parts: [part("come")] }, { ...said, messageId: "n" }]) {
-    await assert.rejects(() => harness.ask(message), reason("UNAVAILABLE"));
-  }
-  await assert.rejects(() => harness.ask(said, { principal: "ann" }), reason("UNAVAILABLE"));
-  assert.equal(contexts[0], contexts[1]);
-  assert.equal(new Set(contexts).size, 4);
-});
+onEachStore(
+  "reply is asked in the same context again where a send without one is repeated, and in others for other sends",
+  async (start) => {
+    const contexts: string[] = [];
+    const agent = replying(async ({ contextId }) => {
+      contexts.push(contextId);
+      throw new TaskError("INTERNAL", "not now");
+    });
+    await using harness = await start(agent);
+    const said = { messageId: "m", parts: [part("go")] };
+    for (const message of [said, said, { ...said, parts: [part("come")] }, { ...said, messageId: "n" }]) {
+      await assert.rejects(() => harness.ask(message), reason("INTERNAL"));
+    }
+    await assert.rejects(() => harness.ask(said, { principal: "ann" }), reason("INTERNAL"));
+    assert.equal(contexts[0], contexts[1]);
+    assert.equal(new Set(contexts).size, 4);
+  },
+);
 
 onEachStore("reply that gives nothing lets a task begin", async (start) => {
   await using harness = await start(replying(async () => undefined));
