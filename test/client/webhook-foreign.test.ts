@@ -10,8 +10,8 @@ import { openReceiver, taken, type WebhookBed } from "./webhook-bed.ts";
 async function sendAll({ webhook }: WebhookBed, events: readonly object[]): Promise<void> {
   const config = TaskPushNotificationConfig.fromJSON({ ...webhook, taskId: "t-1" });
   const store = { save: async () => undefined, load: async () => [config], delete: async () => undefined };
-  const sender = new DefaultPushNotificationSender(store as never);
-  const context = new ServerCallContext({ requestedVersion: "1.0" } as never);
+  const sender = new DefaultPushNotificationSender(store);
+  const context = new ServerCallContext({ requestedVersion: "1.0" });
   for (const event of events) await sender.send(StreamResponse.fromJSON(event), context);
 }
 

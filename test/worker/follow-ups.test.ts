@@ -100,32 +100,6 @@ onEachStore("acceptsMessages: a message to a working turn comes out of next(), a
   assert.deepEqual(history(task), ["go", "more"]);
 });
 
-onEachStore("what a turn says of its call is said of the one whose message next() gave last", async (start) => {
-  const begun = new Gate();
-  const calls: unknown[] = [];
-  const agent = agentOf(
-    async function* (turn) {
-      const note = (): void =>
-        void calls.push([turn.principal, turn.scopes, turn.metadata, turn.acceptedOutputModes, textIn(turn.message)]);
-      yield working();
-      note();
-      begun.open();
-      await turn.next();
-      note();
-    },
-    { acceptsMessages: true },
-  );
-  await using harness = await start(agent);
-  const handle = await harness.send("go", { principal: "ann", metadata: { n: 1 }, acceptedOutputModes: ["text/plain"] });
-  await begun.opened;
-  await handle.followUp("more", { principal: "ann", metadata: { n: 2 } });
-  await handle.task();
-  assert.deepEqual(calls, [
-    ["ann", [], { n: 1 }, ["text/plain"], "go"],
-    ["ann", [], { n: 2 }, [], "go"],
-  ]);
-});
-
 onEachStore("a turn that returns with an untaken message is followed by another turn, not by COMPLETED", async (start) => {
   const said: unknown[] = [];
   const [begun, go] = [new Gate(), new Gate()];
