@@ -36,7 +36,7 @@ export class Deployment implements AsyncDisposable {
   /** Of all replicas together. */
   async stats(gc: boolean): Promise<Stats> {
     const all = await Promise.all(this.#servers.map((server) => server.stats(gc)));
-    const sum = (key: keyof Stats): number => all.reduce((total, one) => total + one[key], 0);
+    const sum = (key: keyof Stats): number => all.reduce((total, one) => total + (one[key] ?? Number.NaN), 0);
     return { rss: sum("rss"), heapUsed: sum("heapUsed"), cpu: sum("cpu") };
   }
 

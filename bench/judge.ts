@@ -4,6 +4,8 @@ import type { Aim, Sample } from "./rows/row.ts";
 /** One line of the outcome. */
 export interface Verdict {
   readonly row: string;
+  /** Of the metric in its row. */
+  readonly key: string;
   /** Empty where the row is about no binding. */
   readonly binding: string;
   /** What the baseline is; empty where the title says it. */
@@ -23,6 +25,8 @@ export interface Verdict {
   readonly aim?: Aim | undefined;
   /** Undefined where there is no aim, or nothing to judge. */
   readonly reached?: boolean | undefined;
+  /** The baseline could not do it. */
+  readonly failed?: boolean | undefined;
 }
 
 /** What was measured of each, round by round. */
@@ -34,11 +38,13 @@ export interface Samples {
 /** What is judged. */
 export interface Judged {
   readonly row: string;
+  readonly key: string;
   readonly binding: string;
   readonly beside: string;
   readonly title: string;
   readonly unit: string;
   readonly aim: Aim | undefined;
+  readonly failed?: boolean;
 }
 
 /** Takes medians and, unless it was a `quick` run, compares them with the aim. */

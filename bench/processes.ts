@@ -3,6 +3,8 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { build } from "./foreign/foreign-program.ts";
+import { startForeign } from "./foreign/foreign-server.ts";
 import { type Handler, link } from "./ipc.ts";
 import type { Program } from "./programs.ts";
 import type { Stats, Urls } from "./server-process.ts";
@@ -32,6 +34,7 @@ export interface Launch {
 
 /** Starts a server and waits until it listens. */
 export async function startServer({ name, main }: Program, { profileDir, redisUrl, args = [] }: Launch = {}): Promise<ServerProcess> {
+  if (!(main instanceof URL)) return startForeign(name, await build(main));
   const { child, complaints, stop } = start(main, name, profileDir, redisUrl === undefined ? args : [...args, redisUrl]);
   const call = link(child);
   try {

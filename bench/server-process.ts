@@ -9,7 +9,8 @@ export type Urls = Readonly<Partial<Record<Binding, string>>>;
 /** Use of memory in bytes, and of CPU since the process began in microseconds. */
 export interface Stats {
   readonly rss: number;
-  readonly heapUsed: number;
+  /** Not every language tells. */
+  readonly heapUsed?: number | undefined;
   readonly cpu: number;
 }
 

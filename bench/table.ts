@@ -9,7 +9,7 @@ const COLUMNS: readonly Column[] = [
   ["", ({ title }) => title],
   ["binding", ({ binding }) => binding],
   ["ours", ({ ours }) => figure(ours?.value) || "-", "right"],
-  ["baseline", ({ baseline }) => figure(baseline?.value) || "-", "right"],
+  ["baseline", ({ baseline, failed }) => (failed === true ? "fails" : figure(baseline?.value) || "-"), "right"],
   ["beside", ({ beside }) => beside],
   ["unit", ({ unit }) => unit],
   ["ratio", ({ ratio }) => times(ratio) || "-", "right"],
@@ -32,14 +32,16 @@ export function table(verdicts: readonly Verdict[]): string {
   return lines.map((line) => line.map(pad).join("  ").trimEnd()).join("\n");
 }
 
-const AIM_TEXT: Readonly<Record<Aim["kind"], (value: number, unit: string) => string>> = {
+/** An aim as text. */
+export const AIM_TEXT: Readonly<Record<Aim["kind"], (value: number, unit: string) => string>> = {
   "ratio-at-least": (value) => `>= ${value}x`,
   "ratio-at-most": (value) => `<= ${value}x`,
   "at-most": (value, unit) => `<= ${value} ${unit}`,
   "beyond-at-most": (value, unit) => `<= ${value} ${unit} more`,
 };
 
-function figure(value: number | undefined): string {
+/** A figure as text; nothing where there is none. */
+export function figure(value: number | undefined): string {
   if (value === undefined) return "";
   return value >= 100 ? Math.round(value).toLocaleString("en") : value.toFixed(value >= 10 ? 1 : 2);
 }

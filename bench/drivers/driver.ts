@@ -13,6 +13,8 @@ export interface Driver {
   subscribe(taskId: string): StreamCall;
   /** GetTask: the answer as it came. */
   get(taskId: string): Promise<Buffer>;
+  /** ListTasks: the first page of 50, as it came. */
+  list(): Promise<Buffer>;
   /** CancelTask. */
   cancel(taskId: string): Promise<void>;
   /** The Task in an answer of `get`. */
@@ -22,6 +24,9 @@ export interface Driver {
   /** Closes every connection. */
   close(): void;
 }
+
+/** Tasks on the page that `list` asks for. */
+export const PAGE_SIZE = 50;
 
 /** Sent with every request. */
 export const VERSION_HEADER = { "a2a-version": "1.0" } as const;

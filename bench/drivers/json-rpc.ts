@@ -4,7 +4,7 @@ import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { StreamResponseSchema, TaskSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { wholeBody } from "./answer.ts";
 import type { CallInit } from "./connections.ts";
-import type { Driver } from "./driver.ts";
+import { type Driver, PAGE_SIZE } from "./driver.ts";
 import { http1Connections } from "./http1.ts";
 import { eventStream } from "./sse.ts";
 
@@ -19,6 +19,7 @@ export function jsonRpcDriver(url: string): Driver {
     },
     subscribe: (id) => connections.call(request("SubscribeToTask", { id }), eventStream),
     get: (id) => connections.call(request("GetTask", { id }), wholeBody).only(),
+    list: () => connections.call(request("ListTasks", { pageSize: PAGE_SIZE }), wholeBody).only(),
     cancel: async (id) => {
       result(await connections.call(request("CancelTask", { id }), wholeBody).only());
     },

@@ -5,6 +5,7 @@ import {
   A2AService,
   CancelTaskRequestSchema,
   GetTaskRequestSchema,
+  ListTasksRequestSchema,
   Role,
   SendMessageRequestSchema,
   StreamResponseSchema,
@@ -13,7 +14,7 @@ import {
 } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { Format } from "./answer.ts";
 import type { Connections } from "./connections.ts";
-import type { Driver } from "./driver.ts";
+import { type Driver, PAGE_SIZE } from "./driver.ts";
 import type { StreamCall, Watch } from "./stream-call.ts";
 
 /** How calls of one kind go. */
@@ -38,6 +39,7 @@ export function protobufDriver(connections: Connections, unary: Wire, streaming:
     },
     subscribe: (id) => call(streaming, "SubscribeToTask", SubscribeToTaskRequestSchema, { id }),
     get: (id) => call(unary, "GetTask", GetTaskRequestSchema, { id }).only(),
+    list: () => call(unary, "ListTasks", ListTasksRequestSchema, { pageSize: PAGE_SIZE }).only(),
     cancel: async (id) => {
       await call(unary, "CancelTask", CancelTaskRequestSchema, { id }).only();
     },

@@ -78,6 +78,10 @@ async function growth({ stats }: RowContext, streams: number, open: () => Promis
   // A stream that has ended would make the others look cheap.
   const ended = Promise.race(calls.map((call) => call.ended.then(() => true)));
   if (await Promise.race([ended, Promise.resolve(false)])) throw new Error("a held stream has ended");
-  const perStream = (key: "rss" | "heapUsed"): Sample => ({ value: (after[key] - before[key]) / streams / 1_000 });
-  return { rss: perStream("rss"), heap: perStream("heapUsed") };
+  const perStream = (key: "rss" | "heapUsed"): Sample[] => {
+    const value = ((after[key] ?? Number.NaN) - (before[key] ?? Number.NaN)) / streams / 1_000;
+    return Number.isNaN(value) ? [] : [{ value }];
+  };
+  const [rss, heap] = [perStream("rss")[0], perStream("heapUsed")[0]];
+  return { ...(rss && { rss }), ...(heap && { heap }) };
 }

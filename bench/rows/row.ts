@@ -7,18 +7,25 @@ export interface Row {
   readonly metrics: readonly Metric[];
   /** Whether each measurement needs a server that has served nothing before. Default false. */
   readonly fresh?: boolean;
+  /** Whether it is about tasks that are kept, which bare grpc-js does not. Default false. */
+  readonly keeps?: boolean;
+  /** Default: all of them. */
+  readonly bindings?: readonly Binding[];
   /** Replicas of ours that share the load where they share a store. Default 1. */
   readonly replicas?: number;
   /** Measures once and answers a sample per metric key. */
   run(context: RowContext): Promise<Readonly<Record<string, Sample>>>;
 }
 
-interface Metric {
+/** One figure of a row. */
+export interface Metric {
   readonly key: string;
   readonly title: string;
   readonly unit: string;
-  /** What ours is to reach; undefined where the figure only explains another. */
+  /** What ours is to reach beside `@a2a-js/sdk`; undefined where the figure only explains another. */
   readonly aim?: (binding: Binding, store: Store) => Aim | undefined;
+  /** The share of what grpc-js does alone that ours is to reach. */
+  readonly floor?: number;
 }
 
 /** Where ours keeps its tasks; the other side keeps them in its own memory. */

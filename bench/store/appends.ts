@@ -13,7 +13,8 @@ import { SCRIPTS } from "../../src/storage/redis/scripts.ts";
 import { chunk } from "./chunk.ts";
 import { newTask, openStore, Replica, storeOptions } from "./replica.ts";
 import type { Pair } from "../rows/pair-row.ts";
-import { median, type StoreContext, type StoreRow } from "./store-row.ts";
+import type { StoreContext, StoreRow } from "./store-row.ts";
+import { median } from "../quantile.ts";
 
 const TASKS = 64;
 const TEXT = "x".repeat(100);

@@ -5,7 +5,8 @@ import { START } from "../../src/core/log-entry.ts";
 import { madeAt } from "../made-at.ts";
 import { startLoad } from "../processes.ts";
 import { Replica } from "./replica.ts";
-import { quantile, type StoreContext, type StoreRow } from "./store-row.ts";
+import type { StoreContext, StoreRow } from "./store-row.ts";
+import { quantile } from "../quantile.ts";
 
 const BARE = "bench:bare";
 const DELAY_MS = 10;

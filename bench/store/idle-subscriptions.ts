@@ -2,7 +2,7 @@
 import { TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { openDriver } from "../drivers/open.ts";
 import { type ServerProcess, startServer } from "../processes.ts";
-import { BARE_GRPC, OURS } from "../programs.ts";
+import { BARE, OURS } from "../programs.ts";
 import { repeat } from "../rows/repeat.ts";
 import type { Driver } from "../drivers/driver.ts";
 import { newTask, openStore } from "./replica.ts";
@@ -33,7 +33,7 @@ export const idleSubscriptions: StoreRow = {
       // One is that of the question.
       connections = list.trim().split("\n").length - 1;
     });
-    const bare = await startServer(BARE_GRPC, { profileDir });
+    const bare = await startServer(BARE, { profileDir });
     const baseline = await growth(bare, ids, streams);
     return {
       rss: { ours: held.rss, baseline: baseline.rss },
@@ -72,7 +72,7 @@ async function growth(
     await subscribe(driver, ids, streams);
     const after = await server.stats(true);
     await whileHeld();
-    const perStream = (key: "rss" | "heapUsed"): number => (after[key] - before[key]) / streams / 1_000;
+    const perStream = (key: "rss" | "heapUsed"): number => ((after[key] ?? Number.NaN) - (before[key] ?? Number.NaN)) / streams / 1_000;
     return { rss: perStream("rss"), heapUsed: perStream("heapUsed") };
   } finally {
     driver.close();

@@ -7,5 +7,15 @@ import { longLog } from "./long-log.ts";
 import { memoryCost } from "./memory-cost.ts";
 import type { StoreRow } from "./store-row.ts";
 import { subscribeLong } from "./subscribe-long.ts";
+import { twoReplicas } from "./two-replicas.ts";
 
-export const STORE_ROWS: readonly StoreRow[] = [follower, appends, longLog, subscribeLong, idleSubscriptions, lists, memoryCost];
+export const STORE_ROWS: readonly StoreRow[] = [
+  follower,
+  appends,
+  longLog,
+  subscribeLong,
+  idleSubscriptions,
+  lists,
+  memoryCost,
+  twoReplicas,
+];

@@ -3,7 +3,8 @@ import { create } from "@bufbuild/protobuf";
 import { ListTasksRequestSchema, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { repeat } from "../rows/repeat.ts";
 import { newTask, Replica } from "./replica.ts";
-import { median, type StoreRow } from "./store-row.ts";
+import type { StoreRow } from "./store-row.ts";
+import { median } from "../quantile.ts";
 
 const STATES = [TaskState.COMPLETED, TaskState.FAILED, TaskState.INPUT_REQUIRED, TaskState.COMPLETED];
 const WALK = 100;

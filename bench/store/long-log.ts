@@ -2,7 +2,8 @@
 import type { LogWriter } from "../../src/worker/log-writer.ts";
 import { chunk } from "./chunk.ts";
 import { Replica } from "./replica.ts";
-import { median, type StoreRow } from "./store-row.ts";
+import type { StoreRow } from "./store-row.ts";
+import { median } from "../quantile.ts";
 
 const SHORT = 100;
 const TEXT = "x".repeat(1_000);

@@ -7,7 +7,8 @@ import { ShardKeys, shardOf } from "../../src/storage/redis/keys.ts";
 import { chunk } from "./chunk.ts";
 import { fill } from "./long-log.ts";
 import { Replica, storeOptions } from "./replica.ts";
-import { median, type StoreRow } from "./store-row.ts";
+import type { StoreRow } from "./store-row.ts";
+import { median } from "../quantile.ts";
 
 export const subscribeLong: StoreRow = {
   name: "subscribe-long",

@@ -1,8 +1,6 @@
 /** Runs kits: builds them, then tries their servers with our client and their clients on our server. */
-import { mkdirSync } from "node:fs";
-import { homedir } from "node:os";
-import { join } from "node:path";
 import { findProgram } from "../find-program.ts";
+import { cacheOf } from "./cache.ts";
 import type { Cell, Column } from "./columns.ts";
 import type { ForeignKit, ForeignServer } from "./foreign-kit.ts";
 import { startForeign } from "./foreign-process.ts";
@@ -67,11 +65,4 @@ function brief(column: Column, { outcome, surprise }: Cell): string {
 
 function nameOf({ title }: ForeignKit, { name, version }: Pick<ForeignServer, "name" | "version">): string {
   return `${title}: ${name} ${version}`.trim();
-}
-
-function cacheOf({ name }: ForeignKit): string {
-  const base = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache");
-  const folder = join(base, "throughline-interop", name);
-  mkdirSync(folder, { recursive: true });
-  return folder;
 }
