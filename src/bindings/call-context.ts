@@ -4,8 +4,9 @@ import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { type ConnectError, type ContextValues, createContextValues, type HandlerContext } from "@connectrpc/connect";
-import { certificateKey, peerAddressKey, TASK_ID_HEADER } from "../rpc/call-facts.ts";
-import { connectError } from "../rpc/errors.ts";
+import { certificateKey, peerAddressKey, principalKey, TASK_ID_HEADER } from "../rpc/call-facts.ts";
+import { type Binding, type CallObserver, incomingTrace, type ObservedCall, observedKey } from "../rpc/call-observer.ts";
+import { callStatus, connectError } from "../rpc/errors.ts";
 import { certificateOf } from "./peer-certificate.ts";
 import { PlainHeaders } from "./plain-headers.ts";
 
@@ -22,11 +23,18 @@ export function endsAfter(timeoutMs: number): number {
   return timeoutMs - Math.min(DEADLINE_LEAD_MS, timeoutMs / 10);
 }
 
+/** The service that is called, and who watches its calls. */
+interface Called {
+  readonly desc: DescService;
+  readonly observer: CallObserver | undefined;
+}
+
 /** How a call came. */
 export interface CallInit {
-  readonly service: DescService;
-  readonly method: DescMethod;
-  readonly protocolName: string;
+  readonly service: Called;
+  /** Undefined where the body names it: {@link CallContext.begin} is called when it is known. */
+  readonly method: DescMethod | undefined;
+  readonly protocolName: Binding;
   readonly requestMethod: string;
   readonly url: string;
   /** Name and value of each request header. */
@@ -37,12 +45,15 @@ export interface CallInit {
   readonly socket: Duplex | undefined;
 }
 
-/** One call: its headers, and one signal that aborts when its peer leaves, its deadline passes, or it is over. */
+/**
+ * One call: its headers, and one signal that aborts when its peer leaves, its deadline passes, or it is over. Every binding has one for each call, so
+ * that it is here that those who watch calls are told.
+ */
 export class CallContext implements HandlerContext {
   readonly service: DescService;
-  /** Set again where the method is known only after the body was read. */
+  /** Any of the service where it is not known yet. */
   method: DescMethod;
-  readonly protocolName: string;
+  readonly protocolName: Binding;
   readonly requestMethod: string;
   readonly url: string;
   readonly #init: CallInit;
@@ -53,15 +64,19 @@ export class CallContext implements HandlerContext {
   #responseHeader: PlainHeaders | undefined;
   #responseTrailer: Headers | undefined;
   #values: ContextValues | undefined;
+  #observed: ObservedCall | undefined;
+  #failure: unknown;
+  #ended = false;
 
   constructor(init: CallInit) {
     this.#init = init;
-    this.service = init.service;
-    this.method = init.method;
+    this.service = init.service.desc;
+    this.method = init.method ?? (init.service.desc.methods[0] as DescMethod);
     this.protocolName = init.protocolName;
     this.requestMethod = init.requestMethod;
     this.url = init.url;
     if (init.socket instanceof TLSSocket) this.values.set(certificateKey, certificateOf(init.socket));
+    if (init.method !== undefined) this.begin(init.method);
     if (init.timeoutMs === undefined) return;
     this.#deadline = Date.now() + init.timeoutMs;
     // Longer timers than Node's would fire at once.
@@ -103,10 +118,43 @@ export class CallContext implements HandlerContext {
     if (this.#responseHeader !== undefined) yield* this.#responseHeader.lines();
   }
 
-  /** Ends the call: the signal aborts with the reason. Idempotent. */
-  end(reason: unknown = OVER): void {
+  /** The method is known. */
+  begin(method: DescMethod): void {
+    this.method = method;
+    if (this.#init.service.observer !== undefined) this.#observe(method);
+  }
+
+  #observe(method: DescMethod | undefined): void {
+    const observed = this.#init.service.observer?.began({
+      binding: this.protocolName,
+      service: this.service.typeName,
+      operation: method?.name,
+      streams: method?.methodKind === "server_streaming",
+      trace: incomingTrace(this.requestHeader),
+    });
+    this.#observed = observed;
+    this.values.set(observedKey, observed);
+    const known = this.values.get(principalKey);
+    if (known !== undefined) observed?.by(known.name);
+  }
+
+  /** The caller is told of this error, the first one counts: what the call ends with for those who watch. */
+  failed(error: unknown): void {
+    this.#failure ??= error;
+  }
+
+  /** Ends the call: the signal aborts with the reason, where it did not end well by itself. Idempotent. */
+  end(reason?: unknown): void {
     clearTimeout(this.#timer);
-    this.#abort.abort(reason);
+    if (!this.#ended && this.#init.service.observer !== undefined) this.#tell(this.#failure ?? reason);
+    this.#ended = true;
+    this.#abort.abort(reason ?? OVER);
+  }
+
+  #tell(error: unknown): void {
+    // Refused before its method was known; without an error it was a batch, whose calls have each their own context.
+    if (this.#observed === undefined && this.#failure !== undefined) this.#observe(undefined);
+    this.#observed?.ended(callStatus(error));
   }
 }
 

@@ -1,7 +1,7 @@
 /** Server-sent events out: one line per event, as fast as the socket takes them and no faster. */
 import { acceptedKey } from "../rpc/call-facts.ts";
 import { wireError, type WireError } from "../rpc/errors.ts";
-import type { CallContext } from "./call-context.ts";
+import { type CallContext, readerStalled } from "./call-context.ts";
 import type { WriterOptions } from "./frame-writer.ts";
 import type { HttpResponse } from "./http-message.ts";
 import { StreamedReply } from "./streamed-reply.ts";
@@ -46,10 +46,13 @@ export class EventStreams {
         if (next.done === true || stream.gone) break;
         const text = eventText(form.frame(next.value), form.eventId(next.value));
         const going = stream.push(text);
-        if (going !== undefined && (await going) === "stalled") return await stream.giveUp();
+        if (going === undefined || (await going) !== "stalled") continue;
+        context.failed(readerStalled(context));
+        return await stream.giveUp();
       }
       if (!stream.opened) throw context.signal.reason ?? new TypeError("a stream without a frame");
     } catch (thrown) {
+      context.failed(thrown);
       if (!stream.opened) throw thrown;
       const error = wireError(thrown);
       if (error.reason !== "STREAM_DRAINED" && error.reason !== "STREAM_STALLED") void stream.push(eventText(form.error(error)));

@@ -2,6 +2,7 @@
 import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
 import type { AgentCard, AgentCardSchema, Message, MessageSchema, Task } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { AgentEvent } from "./events.ts";
+import type { TraceContext } from "./trace-context.ts";
 
 /** The agent's own part of the card; the server adds interfaces, the versions it speaks and the capabilities that are its own. */
 export type AgentCardInit = Omit<
@@ -64,6 +65,8 @@ export interface Turn extends Caller {
   readonly extensions: readonly string[];
   /** Header fields of the call, by their names in lower case: those that the option `forwardHeaders` names. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Where the turn stands in a trace: what goes to other services with it is part of the same trace. Undefined where nobody traces. */
+  readonly trace?: TraceContext | undefined;
   /** What an earlier run on this task left with `memo()`, or this one, as soon as it is stored; undefined where nothing was left. */
   readonly memo: JsonObject | undefined;
   /** The last memo of another of this caller's tasks, one that `message.referenceTaskIds` names, say; undefined where there is none. */
@@ -83,6 +86,8 @@ export interface ReplyRequest extends Caller {
   readonly acceptedOutputModes: readonly string[];
   readonly extensions: readonly string[];
   readonly headers: Readonly<Record<string, string>>;
+  /** As {@link Turn.trace}, of the call. */
+  readonly trace?: TraceContext | undefined;
   /** Context that the task will be in, if there is to be one, or that of the answer: the message's own, or a new one. */
   readonly contextId: string;
   /** As {@link Turn.memoOf}. */
@@ -108,12 +113,16 @@ export interface CanceledTask extends Caller {
   /** Metadata of the request to cancel. */
   readonly metadata: JsonObject | undefined;
   readonly headers: Readonly<Record<string, string>>;
+  /** As {@link Turn.trace}, of the call that asked. */
+  readonly trace?: TraceContext | undefined;
 }
 
 /** Who asks for the extended card. */
 export interface CardReader extends Caller {
   /** Header fields of the call, as {@link Turn.headers}. */
   readonly headers: Readonly<Record<string, string>>;
+  /** As {@link Turn.trace}, of the call. */
+  readonly trace?: TraceContext | undefined;
 }
 
 /** An agent. Only `card` and `run` are required. */

@@ -210,6 +210,27 @@ export interface WireError {
   readonly retryAfterSeconds: number | undefined;
 }
 
+/** What a call ended with: for those who watch calls. */
+export interface CallStatus {
+  /** The code's name as gRPC spells it, `OK` or `NOT_FOUND`. */
+  readonly status: string;
+  /** Undefined where the call ended well. */
+  readonly reason: Reason | undefined;
+}
+
+/** The status of a call that ended well. */
+const OK: CallStatus = { status: "OK", reason: undefined };
+
+/** What a call ended with that threw this; undefined: it ended well. Tells nobody of it, unlike {@link wireError}. */
+export function callStatus(thrown: unknown): CallStatus {
+  if (thrown === undefined) return OK;
+  if (thrown instanceof ConnectError) {
+    return { status: statusName(thrown.code), reason: reasons.get(thrown) ?? BY_CODE.get(thrown.code) ?? "INTERNAL" };
+  }
+  const reason = thrown instanceof TaskError ? thrown.reason : "INTERNAL";
+  return { status: statusName(TABLE[reason].code), reason };
+}
+
 /** Reads a ConnectError back through the table; one that was not made here is classified by its code alone. */
 export function wireError(thrown: unknown): WireError {
   const error = toConnectError(thrown);

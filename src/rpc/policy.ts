@@ -6,6 +6,7 @@ import type { Authenticate, Authorize } from "./auth/authenticate.ts";
 import { checkBinaryInput } from "./binary-input.ts";
 import type { CallLimits } from "./call-limits.ts";
 import { certificateKey, extensionsKey, principalKey, principalOf } from "./call-facts.ts";
+import { type CallObserver, observedKey } from "./call-observer.ts";
 import { connectError, withOlderCodes } from "./errors.ts";
 import { activeExtensions, EXTENSIONS_HEADER, requestedExtensions } from "./extensions.ts";
 import { lazyStream } from "./lazy-stream.ts";
@@ -24,12 +25,16 @@ export interface PolicyOptions {
   readonly errorCodes: "1.0.1" | "1.0.0";
   /** Version assumed where a call names none. Default: none, so that such a call is refused (C-11). */
   readonly assumeVersion: string | undefined;
+  /** Told of every call. Default: nobody is. */
+  readonly observer?: CallObserver | undefined;
 }
 
 /** A service behind its policy. */
 export interface GuardedService<S extends DescService> {
   readonly desc: S;
   readonly impl: ServiceImpl<S>;
+  /** Told of every call by the binding that it comes over. */
+  readonly observer: CallObserver | undefined;
   /**
    * Finds out who calls, by the headers alone. A binding whose body names the method calls it before it reads that, so that a stranger
    * learns nothing of how bodies are judged.
@@ -60,6 +65,7 @@ export function guard<S extends DescService>(desc: S, impl: ServiceImpl<S>, opti
       throw connectError("UNAUTHENTICATED", verdict.message);
     }
     values.set(principalKey, verdict);
+    values.get(observedKey)?.by(verdict.name);
   };
   const admitted = new WeakSet<HandlerContext>();
   const admit = async (context: HandlerContext): Promise<void> => {
@@ -91,9 +97,10 @@ export function guard<S extends DescService>(desc: S, impl: ServiceImpl<S>, opti
   };
   const methods = impl as Record<string, Method>;
   const guarded = Object.fromEntries(desc.methods.map((method) => [method.localName, guardMethod(method, methods, before)]));
-  if (options.errorCodes === "1.0.1") return { desc, impl: guarded as ServiceImpl<S>, authenticate, admit, agree };
+  const { observer } = options;
+  if (options.errorCodes === "1.0.1") return { desc, impl: guarded as ServiceImpl<S>, observer, authenticate, admit, agree };
   const recoded = Object.fromEntries(desc.methods.map((method) => [method.localName, recode(method, guarded)]));
-  return { desc, impl: recoded as ServiceImpl<S>, authenticate, admit, agree: (context) => withCodes(() => agree(context)) };
+  return { desc, impl: recoded as ServiceImpl<S>, observer, authenticate, admit, agree: (context) => withCodes(() => agree(context)) };
 }
 
 function challenge({ responseHeader }: HandlerContext, challenges: string | readonly string[]): void {
@@ -131,7 +138,9 @@ function guardMethod(method: DescMethod, methods: Record<string, Method>, before
   const call = (request: Message, context: HandlerContext): unknown => {
     checkBinaryInput(method.input, request);
     applyTenant(request, context.requestHeader, principalOf(context));
-    return methods[method.localName]?.(request, context);
+    const run = (): unknown => methods[method.localName]?.(request, context);
+    const observed = context.values.get(observedKey);
+    return observed === undefined ? run() : observed.run(run);
   };
   if (method.methodKind === "server_streaming") {
     return (request, context) =>

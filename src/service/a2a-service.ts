@@ -27,6 +27,7 @@ import type { Scope } from "../core/scope.ts";
 import type { Current } from "../core/snapshots.ts";
 import { isAtRest, isTerminal, stateAfter, stateOf } from "../core/task.ts";
 import { acceptedKey, extensionsKey, TASK_ID_HEADER } from "../rpc/call-facts.ts";
+import { observedKey, type StreamStart, traceOf } from "../rpc/call-observer.ts";
 import { lazyStream } from "../rpc/lazy-stream.ts";
 import { callEnded } from "./call-ended.ts";
 import { callerOf } from "./caller.ts";
@@ -65,10 +66,12 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
     return lazyStream(async () => {
       this.#requireStreaming();
       const sent = await this.#send(request, context);
-      if (sent.is === "message") return once(create(StreamResponseSchema, { payload: { case: "message", value: sent.message } }));
+      if (sent.is === "message")
+        return this.#once(context, create(StreamResponseSchema, { payload: { case: "message", value: sent.message } }));
       const project = projector(context, request.configuration?.historyLength);
       if (sent.is === "resumed") return this.#goOn(sent.current, context, "send", project);
-      return this.#follow(sent.first.task.id, sent.first, context, "send", project);
+      const start = sent.repeat ? "repeat" : "send";
+      return this.#follow(sent.first.task.id, sent.first, context, { kind: "send", start }, project);
     });
   }
 
@@ -79,18 +82,18 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
       validateTaskRequest(request, this.#init.options);
       const resume = resumeOf(context);
       if (resume !== undefined && resume.taskId !== request.id) throw badResume("names another task than the request");
-      const current = await this.#current(request, caller);
+      const current = await this.#current(request, caller, context);
       context.responseHeader.set(TASK_ID_HEADER, request.id);
       if (resume !== undefined) return this.#goOn(current, context, "subscription", projector(context));
       if (isTerminal(current.meta.state)) throw ended(request.id);
-      return this.#follow(request.id, current.snapshot, context, "subscription", projector(context));
+      return this.#follow(request.id, current.snapshot, context, { kind: "subscription", start: "snapshot" }, projector(context));
     });
   }
 
   async getTask(request: GetTaskRequest, context: HandlerContext): Promise<Task> {
     const caller = this.#caller(request, context);
     validateTaskRequest(request, this.#init.options);
-    const { snapshot } = await this.#current(request, caller);
+    const { snapshot } = await this.#current(request, caller, context);
     return withHistory(snapshot.task, request.historyLength);
   }
 
@@ -101,8 +104,8 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
   async cancelTask(request: CancelTaskRequest, context: HandlerContext): Promise<Task> {
     const caller = this.#caller(request, context);
     validateTaskRequest(request, this.#init.options);
-    await this.#current(request, caller);
-    const asked = { caller, headers: this.#forwarded(context), signal: context.signal };
+    await this.#current(request, caller, context);
+    const asked = { caller, headers: this.#forwarded(context), trace: traceOf(context), signal: context.signal };
     const task = await cancelTask(this.#init, request, asked);
     return withHistory(task, undefined);
   }
@@ -142,16 +145,18 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
   async getExtendedAgentCard(request: GetExtendedAgentCardRequest, context: HandlerContext): Promise<AgentCard> {
     const caller = this.#caller(request, context);
     validateTenant(request.tenant, this.#init.options);
-    return extendedCard(this.#init, { ...caller, headers: this.#forwarded(context) }, context);
+    return extendedCard(this.#init, { ...caller, headers: this.#forwarded(context), trace: traceOf(context) }, context);
   }
 
   async #send(request: SendMessageRequest, context: HandlerContext): Promise<Sent> {
     const caller = this.#caller(request, context);
     const extensions = [...context.values.get(extensionsKey)];
-    const [headers, resume] = [this.#forwarded(context), resumeOf(context)];
-    const sent = await this.#sends.send({ request, caller, signal: context.signal, extensions, headers, resume });
-    if (sent.is === "task") context.responseHeader.set(TASK_ID_HEADER, sent.first.task.id);
-    if (sent.is === "resumed") context.responseHeader.set(TASK_ID_HEADER, sent.current.meta.id);
+    const [headers, resume, trace] = [this.#forwarded(context), resumeOf(context), traceOf(context)];
+    const sent = await this.#sends.send({ request, caller, signal: context.signal, extensions, headers, resume, trace });
+    if (sent.is === "message") return sent;
+    const { id, contextId } = sent.is === "task" ? sent.first.task : sent.current.meta;
+    context.responseHeader.set(TASK_ID_HEADER, id);
+    context.values.get(observedKey)?.about(id, contextId);
     return sent;
   }
 
@@ -169,7 +174,7 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
     context.values.get(acceptedKey)();
     // Its reader has seen the frame after which the stream of this send ended.
     if (seen && this.#endsAt(meta.state, kind, true)) return none();
-    return this.#follow(meta.id, position, context, kind, project);
+    return this.#follow(meta.id, position, context, { kind, start: "position" }, project);
   }
 
   /** Who calls, which is settled before anything of the request is judged. */
@@ -178,9 +183,10 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
   }
 
   /** The task, if the caller may see it. */
-  async #current({ id }: { readonly id: string }, scope: Scope): Promise<Current> {
+  async #current({ id }: { readonly id: string }, scope: Scope, { values }: HandlerContext): Promise<Current> {
     const current = await this.#init.snapshots.current(id, scope);
     if (current === undefined) throw taskNotFound(id);
+    values.get(observedKey)?.about(id, current.meta.contextId);
     return current;
   }
 
@@ -210,12 +216,21 @@ export class A2AServiceImpl implements ServiceImpl<typeof A2AService> {
   #follow(
     taskId: string,
     from: Snapshot | Position,
-    { signal }: HandlerContext,
-    kind: StreamKind,
+    { signal, values }: HandlerContext,
+    { kind, start: began }: { readonly kind: StreamKind; readonly start: StreamStart },
     project: Projector,
   ): AsyncIterator<StreamResponse, undefined> {
+    const observed = values.get(observedKey);
+    observed?.opened(began);
+    const watched = observed && { onRewound: () => observed.rewound() };
     const endsAfter = (state: TaskState, start: boolean): boolean => this.#endsAt(state, kind, start);
-    return this.#init.streams.open({ ...this.#sources(), taskId, from, project, endsAfter, signal });
+    return this.#init.streams.open({ ...this.#sources(), taskId, from, project, endsAfter, signal, ...watched });
+  }
+
+  /** A stream of one frame. */
+  #once({ values }: HandlerContext, frame: StreamResponse): AsyncIterator<StreamResponse, undefined> {
+    values.get(observedKey)?.opened("send");
+    return once(frame);
   }
 
   /**

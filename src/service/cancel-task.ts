@@ -6,7 +6,9 @@ import type { Caller } from "../core/agent.ts";
 import { isRefused, TaskError, taskNotFound } from "../core/errors.ts";
 import { newMark } from "../core/log-entry.ts";
 import { isTerminal } from "../core/task.ts";
+import type { TraceContext } from "../core/trace-context.ts";
 import { storedCaller } from "../worker/caller.ts";
+import { storedTrace } from "../worker/stored-trace.ts";
 import { tellCanceled } from "../worker/tell-canceled.ts";
 import type { ServiceInit } from "./service-init.ts";
 import { callEnded } from "./call-ended.ts";
@@ -24,9 +26,9 @@ const APPEND_MS = 250;
  */
 export async function cancelTask(init: ServiceInit, request: CancelTaskRequest, asked: Asked): Promise<Task> {
   const { storage, snapshots, options, waits } = init;
-  const { caller, headers, signal } = asked;
+  const { signal } = asked;
   const taskId = request.id;
-  const from = await append(init, taskId, cancelCommand(caller, headers, request.metadata));
+  const from = await append(init, taskId, cancelCommand(asked, request.metadata));
   const grace = AbortSignal.timeout(options.cancelGraceMs + APPEND_MS);
   const until = AbortSignal.any([signal, grace]);
   const wait = waits.open({ storage, snapshots, taskId, from, project: () => undefined, signal: until });
@@ -39,7 +41,7 @@ export async function cancelTask(init: ServiceInit, request: CancelTaskRequest, 
 /** Ends an interrupted task that nobody went on with. Does nothing where it has ended or somebody has asked for that already. */
 export async function abandonTask(sources: Sources, taskId: string): Promise<void> {
   try {
-    await append(sources, taskId, cancelCommand(NOBODY, {}));
+    await append(sources, taskId, cancelCommand({ caller: NOBODY, headers: {}, trace: undefined }));
   } catch (error) {
     if (!(error instanceof TaskError)) throw error;
   }
@@ -50,6 +52,8 @@ export interface Asked {
   readonly caller: Caller;
   /** Header fields that are handed on to the agent. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Where the call stands in a trace. */
+  readonly trace: TraceContext | undefined;
   /** Ends the wait, not the request. */
   readonly signal: AbortSignal;
 }
@@ -80,9 +84,14 @@ async function append(sources: Sources, taskId: string, command: Command): Promi
   }
 }
 
-function cancelCommand(asking: Caller, headers: Readonly<Record<string, string>>, metadata?: JsonObject): Command {
-  const caller = storedCaller(asking);
-  return create(CommandSchema, { kind: { case: "cancel", value: {} }, caller, headers: { ...headers }, ...(metadata && { metadata }) });
+function cancelCommand({ caller, headers, trace }: Omit<Asked, "signal">, metadata?: JsonObject): Command {
+  return create(CommandSchema, {
+    kind: { case: "cancel", value: {} },
+    caller: storedCaller(caller),
+    headers: { ...headers },
+    ...(metadata && { metadata }),
+    ...storedTrace(trace),
+  });
 }
 
 function notCancelable(taskId: string, state: TaskState): TaskError {

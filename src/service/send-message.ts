@@ -172,7 +172,7 @@ export class SendFlow {
 
   /** Asks an agent that sometimes answers directly. Its answer is in no log (docs/agents.md, Direct replies). */
   async #reply(
-    { request, caller, signal, extensions, headers }: Send,
+    { request, caller, signal, extensions, headers, trace }: Send,
     message: Message,
     contextId: string,
     begin: (memo: JsonObject) => Promise<Sent>,
@@ -189,6 +189,7 @@ export class SendFlow {
       acceptedOutputModes: request.configuration?.acceptedOutputModes ?? [],
       extensions,
       headers,
+      trace,
       contextId,
       memoOf: async (id) => (await this.#init.snapshots.current(id, caller))?.snapshot.memo,
     });

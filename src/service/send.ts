@@ -9,7 +9,9 @@ import type { PushConfigRequest } from "../core/push-configs.ts";
 import type { Snapshots } from "../core/snapshots.ts";
 import type { Log } from "../core/telemetry.ts";
 import type { Storage } from "../core/storage.ts";
+import type { TraceContext } from "../core/trace-context.ts";
 import { storedCaller } from "../worker/caller.ts";
+import { storedTrace } from "../worker/stored-trace.ts";
 import type { Worker } from "../worker/worker.ts";
 import type { Resume } from "./log-extension.ts";
 import type { ServiceOptions } from "./options.ts";
@@ -37,6 +39,8 @@ export interface Send {
   readonly extensions: readonly string[];
   /** Header fields that are handed on to the agent. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Where the call stands in a trace. */
+  readonly trace?: TraceContext | undefined;
   /** Where its reader stood, if it comes back. */
   readonly resume?: Resume | undefined;
 }
@@ -44,7 +48,7 @@ export interface Send {
 /** The entry of a message, with what a turn is told about its caller. */
 export function commandEntry(
   kind: "start" | "followUp",
-  { request, caller, extensions, headers }: Send,
+  { request, caller, extensions, headers, trace }: Send,
   message: Message,
   memo?: JsonObject,
 ): NewEntry & { readonly content: Command } {
@@ -55,6 +59,7 @@ export function commandEntry(
     extensions: [...extensions],
     headers: { ...headers },
     ...(memo && { memo: { value: memo } }),
+    ...storedTrace(trace),
   });
   if (request.metadata !== undefined) command.metadata = request.metadata;
   return { kind: "command", mark: newMark(), bytes: toBinary(CommandSchema, command), content: command };

@@ -4,6 +4,7 @@ import type { Agent, AgentCardInit, BeginTask, CanceledTask, CardReader, ReplyRe
 import type { TaskError } from "../core/errors.ts";
 import type { AgentEvent } from "../core/events.ts";
 import { pause } from "../core/pause.ts";
+import { traceHeaders } from "../core/trace-context.ts";
 import { A2AError, type A2AClient, type CardInput } from "../client/index.ts";
 import { knowsRepeats } from "../client/send.ts";
 import { callersByCredentials, type TellApart } from "./callers-by-credentials.ts";
@@ -103,19 +104,19 @@ export class UpstreamAgent implements Agent, AsyncDisposable {
     return new UpstreamTurn(this, turn).events();
   }
 
-  async canceled({ memo, begun, headers, ...whose }: CanceledTask): Promise<void> {
+  async canceled({ memo, begun, headers, trace, ...whose }: CanceledTask): Promise<void> {
     const upstream = fromMemo(memo);
     if (upstream === undefined) return;
     const reading = this.firstWords.adopt(whose, upstream.message);
     // An upstream that knows repeats has one task for all of them, and it is the one that came to be.
     if (!begun && knowsRepeats(await this.client.card())) return void reading?.close();
-    this.cancel(upstream, { headers, extensions: [] }, reading);
+    this.cancel(upstream, { headers, trace, extensions: [] }, reading);
   }
 
   /** The upstream's, as it shows it to the caller where credentials are handed on, else to the front. */
-  async #extendedCard({ headers }: CardReader): Promise<AgentCardInit | undefined> {
+  async #extendedCard(reader: CardReader): Promise<AgentCardInit | undefined> {
     try {
-      return republished(await this.client.extendedCard({ headers }), this.options);
+      return republished(await this.client.extendedCard({ headers: this.extrasOf({ ...reader, extensions: [] }).headers }), this.options);
     } catch (error) {
       if (error instanceof A2AError && NO_CARD.has(error.reason)) return undefined;
       throw error;
@@ -172,8 +173,11 @@ export class UpstreamAgent implements Agent, AsyncDisposable {
   }
 
   /** What of a call is handed on. */
-  extrasOf({ headers, extensions }: Credentials): { headers: Readonly<Record<string, string>>; extensions: readonly string[] } {
-    return { headers, extensions: extensions.filter((uri) => this.options.extensions.includes(uri)) };
+  extrasOf({ headers, extensions, trace }: Credentials): { headers: Readonly<Record<string, string>>; extensions: readonly string[] } {
+    return {
+      headers: { ...headers, ...traceHeaders(trace) },
+      extensions: extensions.filter((uri) => this.options.extensions.includes(uri)),
+    };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -183,8 +187,8 @@ export class UpstreamAgent implements Agent, AsyncDisposable {
   }
 }
 
-/** With what a caller is let in, and what it has activated. */
-type Credentials = Pick<Turn, "headers" | "extensions">;
+/** With what a caller is let in, what it has activated, and the trace it is in. */
+type Credentials = Pick<Turn, "headers" | "extensions" | "trace">;
 
 /** What a turn and a request for a first word have in common. */
 export type UpstreamCall = Speaker & Credentials & Pick<Turn, "metadata" | "acceptedOutputModes">;

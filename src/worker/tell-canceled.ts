@@ -4,6 +4,7 @@ import type { Command } from "../../gen/throughline/v1/log_pb.ts";
 import type { Agent } from "../core/agent.ts";
 import type { Log } from "../core/telemetry.ts";
 import { callerOf } from "./caller.ts";
+import { traceOf } from "./stored-trace.ts";
 
 /** The task, and what asked for its end. */
 export interface Cancellation {
@@ -20,6 +21,8 @@ export interface Cancellation {
 export function tellCanceled({ agent, log }: { readonly agent: Agent; readonly log: Log }, cancellation: Cancellation): void {
   const { taskId, contextId, begun = true, memo, command } = cancellation;
   const { caller, metadata, headers = {} } = command ?? {};
-  const tell = async (): Promise<void> => agent.canceled?.({ taskId, contextId, begun, memo, ...callerOf(caller), metadata, headers });
+  const trace = traceOf(command);
+  const canceled = { taskId, contextId, begun, memo, ...callerOf(caller), metadata, headers, trace };
+  const tell = async (): Promise<void> => agent.canceled?.(canceled);
   tell().catch((error: unknown) => log.warn({ taskId, error }, "the agent threw when it was told that a task was canceled"));
 }

@@ -15,7 +15,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file throughline/v1/log.proto.
  */
 export const file_throughline_v1_log: GenFile = /*@__PURE__*/
-  fileDesc("Chh0aHJvdWdobGluZS92MS9sb2cucHJvdG8SDnRocm91Z2hsaW5lLnYxInMKBkNhbGxlchIRCglwcmluY2lwYWwYASABKAkSDgoGdGVuYW50GAIgASgJEg4KBnNjb3BlcxgDIAMoCRInCgZjbGFpbXMYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Eg0KBW93bmVyGAUgASgJIpoDCgdDb21tYW5kEiMKBXN0YXJ0GAEgASgLMhIubGYuYTJhLnYxLk1lc3NhZ2VIABInCglmb2xsb3dfdXAYAiABKAsyEi5sZi5hMmEudjEuTWVzc2FnZUgAEigKBmNhbmNlbBgDIAEoCzIWLnRocm91Z2hsaW5lLnYxLkNhbmNlbEgAEiYKBmNhbGxlchgEIAEoCzIWLnRocm91Z2hsaW5lLnYxLkNhbGxlchIpCghtZXRhZGF0YRgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSHQoVYWNjZXB0ZWRfb3V0cHV0X21vZGVzGAYgAygJEhIKCmV4dGVuc2lvbnMYByADKAkSNQoHaGVhZGVycxgIIAMoCzIkLnRocm91Z2hsaW5lLnYxLkNvbW1hbmQuSGVhZGVyc0VudHJ5EiIKBG1lbW8YCSABKAsyFC50aHJvdWdobGluZS52MS5NZW1vGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgYKBGtpbmQiCAoGQ2FuY2VsIi4KBE1lbW8SJgoFdmFsdWUYASABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IkkKDVBsYWNlZENvbW1hbmQSDgoGb2Zmc2V0GAEgASgNEigKB2NvbW1hbmQYAiABKAsyFy50aHJvdWdobGluZS52MS5Db21tYW5kIoABCgpDaGVja3BvaW50Eh0KBHRhc2sYASABKAsyDy5sZi5hMmEudjEuVGFzaxIvCghjb21tYW5kcxgCIAMoCzIdLnRocm91Z2hsaW5lLnYxLlBsYWNlZENvbW1hbmQSIgoEbWVtbxgDIAEoCzIULnRocm91Z2hsaW5lLnYxLk1lbW9iBnByb3RvMw", [file_google_protobuf_struct, file_lf_a2a_v1_a2a]);
+  fileDesc("Chh0aHJvdWdobGluZS92MS9sb2cucHJvdG8SDnRocm91Z2hsaW5lLnYxInMKBkNhbGxlchIRCglwcmluY2lwYWwYASABKAkSDgoGdGVuYW50GAIgASgJEg4KBnNjb3BlcxgDIAMoCRInCgZjbGFpbXMYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Eg0KBW93bmVyGAUgASgJIscDCgdDb21tYW5kEiMKBXN0YXJ0GAEgASgLMhIubGYuYTJhLnYxLk1lc3NhZ2VIABInCglmb2xsb3dfdXAYAiABKAsyEi5sZi5hMmEudjEuTWVzc2FnZUgAEigKBmNhbmNlbBgDIAEoCzIWLnRocm91Z2hsaW5lLnYxLkNhbmNlbEgAEiYKBmNhbGxlchgEIAEoCzIWLnRocm91Z2hsaW5lLnYxLkNhbGxlchIpCghtZXRhZGF0YRgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSHQoVYWNjZXB0ZWRfb3V0cHV0X21vZGVzGAYgAygJEhIKCmV4dGVuc2lvbnMYByADKAkSNQoHaGVhZGVycxgIIAMoCzIkLnRocm91Z2hsaW5lLnYxLkNvbW1hbmQuSGVhZGVyc0VudHJ5EiIKBG1lbW8YCSABKAsyFC50aHJvdWdobGluZS52MS5NZW1vEisKBXRyYWNlGAogASgLMhwudGhyb3VnaGxpbmUudjEuVHJhY2VDb250ZXh0Gi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgYKBGtpbmQiOwoMVHJhY2VDb250ZXh0Eg4KBnBhcmVudBgBIAEoCRINCgVzdGF0ZRgCIAEoCRIMCgR0aW1lGAMgASgDIggKBkNhbmNlbCIuCgRNZW1vEiYKBXZhbHVlGAEgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCJJCg1QbGFjZWRDb21tYW5kEg4KBm9mZnNldBgBIAEoDRIoCgdjb21tYW5kGAIgASgLMhcudGhyb3VnaGxpbmUudjEuQ29tbWFuZCKAAQoKQ2hlY2twb2ludBIdCgR0YXNrGAEgASgLMg8ubGYuYTJhLnYxLlRhc2sSLwoIY29tbWFuZHMYAiADKAsyHS50aHJvdWdobGluZS52MS5QbGFjZWRDb21tYW5kEiIKBG1lbW8YAyABKAsyFC50aHJvdWdobGluZS52MS5NZW1vYgZwcm90bzM", [file_google_protobuf_struct, file_lf_a2a_v1_a2a]);
 
 /**
  * Who called: what a turn is told about the caller.
@@ -144,6 +144,13 @@ export type Command = Message<"throughline.v1.Command"> & {
    * @generated from field: throughline.v1.Memo memo = 9;
    */
   memo?: Memo | undefined;
+
+  /**
+   * Where the call stood in a trace; absent where it stood in none.
+   *
+   * @generated from field: throughline.v1.TraceContext trace = 10;
+   */
+  trace?: TraceContext | undefined;
 };
 
 /**
@@ -152,6 +159,41 @@ export type Command = Message<"throughline.v1.Command"> & {
  */
 export const CommandSchema: GenMessage<Command> = /*@__PURE__*/
   messageDesc(file_throughline_v1_log, 1);
+
+/**
+ * A place in a trace, as W3C Trace Context writes it.
+ *
+ * @generated from message throughline.v1.TraceContext
+ */
+export type TraceContext = Message<"throughline.v1.TraceContext"> & {
+  /**
+   * The field traceparent.
+   *
+   * @generated from field: string parent = 1;
+   */
+  parent: string;
+
+  /**
+   * The field tracestate; empty where there is none.
+   *
+   * @generated from field: string state = 2;
+   */
+  state: string;
+
+  /**
+   * When the call began, in milliseconds since 1970: later its trace is over, and is linked to.
+   *
+   * @generated from field: int64 time = 3;
+   */
+  time: bigint;
+};
+
+/**
+ * Describes the message throughline.v1.TraceContext.
+ * Use `create(TraceContextSchema)` to create a new message.
+ */
+export const TraceContextSchema: GenMessage<TraceContext> = /*@__PURE__*/
+  messageDesc(file_throughline_v1_log, 2);
 
 /**
  * A request to cancel. The command around it says who asked, and with which metadata.
@@ -166,7 +208,7 @@ export type Cancel = Message<"throughline.v1.Cancel"> & {
  * Use `create(CancelSchema)` to create a new message.
  */
 export const CancelSchema: GenMessage<Cancel> = /*@__PURE__*/
-  messageDesc(file_throughline_v1_log, 2);
+  messageDesc(file_throughline_v1_log, 3);
 
 /**
  * What an agent leaves for later runs of its turns. It replaces what it left before.
@@ -187,7 +229,7 @@ export type Memo = Message<"throughline.v1.Memo"> & {
  * Use `create(MemoSchema)` to create a new message.
  */
 export const MemoSchema: GenMessage<Memo> = /*@__PURE__*/
-  messageDesc(file_throughline_v1_log, 3);
+  messageDesc(file_throughline_v1_log, 4);
 
 /**
  * A command at its place in the log.
@@ -215,7 +257,7 @@ export type PlacedCommand = Message<"throughline.v1.PlacedCommand"> & {
  * Use `create(PlacedCommandSchema)` to create a new message.
  */
 export const PlacedCommandSchema: GenMessage<PlacedCommand> = /*@__PURE__*/
-  messageDesc(file_throughline_v1_log, 4);
+  messageDesc(file_throughline_v1_log, 5);
 
 /**
  * A folded task stored beside its log, so that a reader need not begin at the first entry.
@@ -250,5 +292,5 @@ export type Checkpoint = Message<"throughline.v1.Checkpoint"> & {
  * Use `create(CheckpointSchema)` to create a new message.
  */
 export const CheckpointSchema: GenMessage<Checkpoint> = /*@__PURE__*/
-  messageDesc(file_throughline_v1_log, 5);
+  messageDesc(file_throughline_v1_log, 6);
 

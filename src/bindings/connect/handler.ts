@@ -75,6 +75,7 @@ class ConnectBinding {
       else await reply.send(method, messagesOf(method, result));
     } catch (thrown) {
       const error = toConnectError(thrown);
+      context.failed(error);
       if (reply?.opened === true) reply.end(error);
       else refuse(exchange, form, error, context);
     } finally {
@@ -85,7 +86,7 @@ class ConnectBinding {
   #context(exchange: Exchange, method: DescMethod, { protocol }: Form, timeoutMs: number | undefined): CallContext {
     const { request } = exchange;
     const context = new CallContext({
-      service: this.#guarded.desc,
+      service: this.#guarded,
       method,
       protocolName: protocol,
       requestMethod: "POST",

@@ -54,7 +54,11 @@ export class EnvelopedReply {
   /** Sends messages until the stream ends or its reader stalls. Rejects with what ends it otherwise. */
   async send(method: DescMethod, messages: AsyncIterator<Message>): Promise<void> {
     const { signal } = this.#context;
-    if ((await this.#pump(method, messages)) === "stalled") return this.#reply.giveUp(this.#last(readerStalled(this.#context)));
+    if ((await this.#pump(method, messages)) === "stalled") {
+      const stalled = readerStalled(this.#context);
+      this.#context.failed(stalled);
+      return this.#reply.giveUp(this.#last(stalled));
+    }
     if (signal.aborted && !this.#reply.gone) throw signal.reason;
     this.end();
   }

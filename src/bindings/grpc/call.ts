@@ -19,7 +19,7 @@ export function contextOf(guarded: AnyGuarded, method: DescMethod, call: Call): 
   const deadline = call.getDeadline();
   const left = deadline instanceof Date ? deadline.getTime() - Date.now() : deadline - Date.now();
   const context = new CallContext({
-    service: guarded.desc,
+    service: guarded,
     method,
     protocolName: "grpc",
     requestMethod: "POST",

@@ -12,6 +12,7 @@ import {
 import { acceptedKey } from "../../rpc/call-facts.ts";
 import { connectError } from "../../rpc/errors.ts";
 import { wireBytes } from "../../rpc/wire-cache.ts";
+import type { CallContext } from "../call-context.ts";
 import { CONNECTION_BOUNDS, type ConnectionBounds } from "../connection-bounds.ts";
 import { asBuffer } from "../envelope.ts";
 import type { WriterOptions } from "../frame-writer.ts";
@@ -100,11 +101,14 @@ function unary(guarded: AnyGuarded, method: DescMethodUnary, impl: Impl, options
     const reply = async (): Promise<void> => {
       const outcome = await answer().then(
         (bytes) => ({ bytes, error: null }),
-        (error: unknown) => ({ bytes: null, error: statusOf(error) }),
+        (error: unknown) => {
+          context.failed(error);
+          return { bytes: null, error: statusOf(error) };
+        },
       );
       open();
       if (outcome.bytes === null) callback(outcome.error);
-      else await send(call, outcome.bytes, callback, context.signal, options);
+      else await send(call, outcome.bytes, callback, context, options);
       context.end();
     };
     void reply();
@@ -116,13 +120,17 @@ async function send(
   call: Call,
   bytes: Buffer,
   callback: sendUnaryData<Buffer>,
-  signal: AbortSignal,
+  context: CallContext,
   options: WriterOptions,
 ): Promise<void> {
   const { egress } = options;
+  const refuse = (error: unknown): void => {
+    context.failed(error);
+    callback(statusOf(error));
+  };
   if (bytes.length > LARGE_FRAME) {
-    if (!egress.isCrowded(bytes.length)) return sendLarge(call, bytes, callback, signal, options);
-    return callback(statusOf(connectError("RESOURCE_EXHAUSTED", "too many large replies are under way", { retryAfterMs: 1000 })));
+    if (!egress.isCrowded(bytes.length)) return sendLarge(call, bytes, callback, context.signal, options);
+    return refuse(connectError("RESOURCE_EXHAUSTED", "too many large replies are under way", { retryAfterMs: 1000 }));
   }
   const stream = http2StreamOf(call);
   try {
@@ -133,7 +141,7 @@ async function send(
     // A status comes after the window for data has opened, which such a caller may never do.
     const late = setTimeout(() => stream.close(RST_CALM), options.stallFlushMs);
     stream.once("close", () => clearTimeout(late));
-    return callback(statusOf(error));
+    return refuse(error);
   }
   callback(null, bytes);
 }

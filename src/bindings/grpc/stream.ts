@@ -29,7 +29,9 @@ export function streaming(
         const source = impl(decode(method, call.request), context) as AsyncIterable<object>;
         const end = await pump(method, source[Symbol.asyncIterator](), writer, context, open);
         if (end === "stalled") {
-          const status = statusOf(readerStalled(context));
+          const stalled = readerStalled(context);
+          context.failed(stalled);
+          const status = statusOf(stalled);
           await writer.giveUp(
             () => call.emit("error", status),
             () => stream.close(RST_CANCEL),
@@ -37,6 +39,7 @@ export function streaming(
         } else if (context.signal.aborted && !call.cancelled) throw context.signal.reason;
         else call.end();
       } catch (error) {
+        context.failed(error);
         open();
         call.emit("error", statusOf(error));
       } finally {

@@ -89,18 +89,16 @@ class JsonRpcBinding {
   async #batch(exchange: Exchange, elements: readonly RpcElement[], whole: CallContext): Promise<void> {
     const answers = await Promise.all(
       elements.map(async (element) => {
-        if ("error" in element) return errorText(element.id, wireError(element.error));
-        const streams = this.#methods.get(element.method)?.methodKind === "server_streaming";
-        if (streams && element.id !== undefined) {
-          return errorText(element.id, wireError(connectError("INVALID_REQUEST", `${element.method} streams: send it outside of a batch`)));
-        }
         const context = this.#context(exchange);
         context.values.set(principalKey, whole.values.get(principalKey));
         const leave = (): void => context.end(whole.signal.reason);
         whole.signal.addEventListener("abort", leave);
         if (whole.signal.aborted) leave();
         try {
-          return (await this.#answer(exchange, element, context))?.text;
+          const refusal = this.#unfit(element);
+          if (refusal === undefined) return (await this.#answer(exchange, element as RpcRequest, context))?.text;
+          context.failed(refusal);
+          return errorText(element.id ?? "null", wireError(refusal));
         } finally {
           whole.signal.removeEventListener("abort", leave);
           context.end();
@@ -111,6 +109,14 @@ class JsonRpcBinding {
     const said = answers.filter((answer) => answer !== undefined);
     if (said.length === 0) exchange.response.writeHead(204).end();
     else sendJson(exchange, 200, JSON_TYPE, `[${said.join(",")}]`, whole);
+  }
+
+  /** Why an element cannot be part of a batch; undefined where it can. */
+  #unfit(element: RpcElement): unknown {
+    if ("error" in element) return element.error;
+    const streams = this.#methods.get(element.method)?.methodKind === "server_streaming";
+    if (!streams || element.id === undefined) return undefined;
+    return connectError("INVALID_REQUEST", `${element.method} streams: send it outside of a batch`);
   }
 
   /** The extensions of a batch are those of its request. What speaks against them each element has said already. */
@@ -127,6 +133,7 @@ class JsonRpcBinding {
     const { id } = request;
     try {
       const method = this.#method(request);
+      context.begin(method);
       const result = await this.#call(request, method, context);
       if (method.methodKind === "server_streaming") {
         // A notification of a streaming method starts what it starts; nobody reads.
@@ -138,6 +145,7 @@ class JsonRpcBinding {
       if (id === undefined) return undefined;
       return { status: 200, text: resultText(id, wireJson(method.output, create(method.output, result as never))) };
     } catch (thrown) {
+      context.failed(thrown);
       if (id === undefined) return undefined;
       const error = wireError(thrown);
       setErrorHeaders(exchange, error);
@@ -147,6 +155,7 @@ class JsonRpcBinding {
 
   async #stream(exchange: Exchange, request: RpcRequest, method: DescMethod, context: CallContext): Promise<void> {
     const id = request.id ?? "null";
+    context.begin(method);
     try {
       const stream = (await this.#call(request, method, context)) as AsyncIterable<Message>;
       await this.#options.eventStreams.send(exchange.response, context, framesOf(stream), {
@@ -170,7 +179,6 @@ class JsonRpcBinding {
     if (typeof params !== "object" || params === null || Array.isArray(params)) {
       throw connectError("INVALID_ARGUMENT", "params is an object", { violations: [{ field: "params", description: "is an object" }] });
     }
-    context.method = method;
     await this.#guarded.admit(context);
     this.#guarded.agree(context);
     const impl = (this.#guarded.impl as unknown as Record<string, Impl>)[method.localName] as Impl;
@@ -179,8 +187,8 @@ class JsonRpcBinding {
 
   #context(exchange: Exchange): CallContext {
     return new CallContext({
-      service: this.#guarded.desc,
-      method: this.#guarded.desc.methods[0] as DescMethod,
+      service: this.#guarded,
+      method: undefined,
       protocolName: "json-rpc",
       requestMethod: "POST",
       url: exchange.request.url ?? "/",
@@ -191,6 +199,7 @@ class JsonRpcBinding {
 
   #refuse(exchange: Exchange, thrown: unknown, context?: CallContext): void {
     const { id, cause } = thrown instanceof Rejected ? thrown : { id: "null", cause: thrown };
+    context?.failed(cause);
     const error = wireError(cause);
     setErrorHeaders(exchange, error);
     sendJson(exchange, error.jsonRpcHttp, JSON_TYPE, errorText(id, error), context);

@@ -74,6 +74,7 @@ class RestBinding {
     try {
       await this.#call(exchange, match, context);
     } catch (error) {
+      context.failed(error);
       sendStatus(exchange, wireError(error), context);
     } finally {
       context.end();
@@ -127,7 +128,7 @@ class RestBinding {
   #context(exchange: Exchange, method: DescMethod): CallContext {
     const { request } = exchange;
     const context = new CallContext({
-      service: this.#guarded.desc,
+      service: this.#guarded,
       method,
       protocolName: "rest",
       requestMethod: request.method ?? "GET",
