@@ -4,6 +4,7 @@ import { Agent, request } from "undici";
 import { type AgentCard, AgentCardSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { A2AError } from "./a2a-error.ts";
 import type { ClientOptions } from "./client-options.ts";
+import { unlessAborted } from "./pause.ts";
 
 /** An agent: its base URL, the URL of its card, or the card itself. */
 export type CardInput = string | URL | MessageInitShape<typeof AgentCardSchema>;
@@ -48,46 +49,49 @@ export class CardSource {
     return url?.startsWith("https:");
   }
 
-  /** The card: the one at hand while it is fresh, else looked after. One that cannot be looked after is used as it is. */
+  /**
+   * The card: the one at hand while it is fresh, else looked after. One that cannot be looked after is used as it is. All who ask meanwhile wait
+   * for the same answer, and none of them ends it; each stops waiting with its signal, whose reason is thrown.
+   */
   card(signal: AbortSignal): Promise<AgentCard> {
     if (this.#given !== undefined) return Promise.resolve(this.#given);
     if (this.#held !== undefined && Date.now() < this.#held.freshUntil) return Promise.resolve(this.#held.card);
-    this.#fetching ??= this.#fetch(signal).finally(() => {
+    this.#fetching ??= this.#fetch().finally(() => {
       this.#fetching = undefined;
     });
-    return this.#fetching;
+    return unlessAborted(this.#fetching, signal);
   }
 
   async close(): Promise<void> {
     await this.#agent.destroy();
   }
 
-  async #fetch(signal: AbortSignal): Promise<AgentCard> {
+  async #fetch(): Promise<AgentCard> {
     const held = this.#held;
     if (held !== undefined) {
       try {
-        return (await this.#read(held.url, signal)) ?? held.card;
+        return (await this.#read(held.url)) ?? held.card;
       } catch {
         held.freshUntil = Date.now() + DEFAULT_AGE_MS / 10;
         return held.card;
       }
     }
     for (const url of this.#candidates) {
-      const card = await this.#read(url, signal);
+      const card = await this.#read(url);
       if (card !== undefined) return card;
     }
     throw new A2AError(new Error(`no agent card at ${this.#candidates.join(", ")}`));
   }
 
   /** The card at a URL; undefined where there is none (404), or none of its age. */
-  async #read(url: string, signal: AbortSignal): Promise<AgentCard | undefined> {
+  async #read(url: string): Promise<AgentCard | undefined> {
     const held = this.#held;
     const headers: Record<string, string> = { accept: "application/json", ...this.#options.headers };
     Object.assign(headers, await this.#options.credentials?.({ refresh: false, card: undefined }));
     if (held?.etag !== undefined) headers["if-none-match"] = held.etag;
     if (held?.lastModified !== undefined) headers["if-modified-since"] = held.lastModified;
-    const timeout = AbortSignal.any([signal, AbortSignal.timeout(this.#options.timeoutMs)]);
-    const reply = await request(url, { dispatcher: this.#agent, headers, signal: timeout }).catch((cause: unknown) => {
+    const signal = AbortSignal.timeout(this.#options.timeoutMs);
+    const reply = await request(url, { dispatcher: this.#agent, headers, signal }).catch((cause: unknown) => {
       throw new A2AError(new Error(`cannot fetch the agent card at ${url}: ${(cause as Error).message}`, { cause }));
     });
     const text = await reply.body.text();

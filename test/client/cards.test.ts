@@ -151,6 +151,44 @@ suite("the card of an agent", () => {
   });
 });
 
+suite("a card whose server does not answer any more", () => {
+  test("keeps nobody waiting who has stopped, whoever was the first to ask", async () => {
+    const hangs = Promise.withResolvers<void>();
+    let isUp = true;
+    await using server = await CardServer.open((_, response) => {
+      if (isUp) send(response, cardOf(), { "cache-control": "no-cache" });
+      else hangs.resolve();
+    });
+    await using client = await A2AClient.connect(server.url);
+    isUp = false;
+    const [first, second] = [new AbortController(), new AbortController()];
+    const both = [first, second].map(({ signal }) => client.card({ signal }));
+    await hangs.promise;
+    for (const [at, one] of [second, first].entries()) {
+      one.abort(new Error(`left ${at}`));
+      await assert.rejects(both[1 - at] ?? assert.fail(), new RegExp(`left ${at}`));
+    }
+  });
+
+  test("is not taken from those who wait by one who stops", async () => {
+    const reply = Promise.withResolvers<ServerResponse>();
+    let isUp = true;
+    await using server = await CardServer.open((_, response) => {
+      if (isUp) send(response, cardOf(), { "cache-control": "no-cache" });
+      else reply.resolve(response);
+    });
+    await using client = await A2AClient.connect(server.url);
+    isUp = false;
+    const first = new AbortController();
+    const [left, waits] = [client.card({ signal: first.signal }), client.card()];
+    const held = await reply.promise;
+    first.abort(new Error("left"));
+    await assert.rejects(left, /left/);
+    send(held, { ...cardOf(), version: "2" });
+    assert.equal((await waits).version, "2");
+  });
+});
+
 suite("the interface of a card", () => {
   test("R-322 is the first that is spoken, in the card's order or by preference", () => {
     const card = cardOf(
