@@ -1,5 +1,6 @@
 /** The client of an agent: one object, whatever binding carries its calls. */
 import { create, type JsonObject, type MessageInitShape, toJson } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
 import {
   type AgentCard,
   AgentCardSchema,
@@ -24,7 +25,10 @@ import { Waker } from "./pause.ts";
 import { DELIVERY_HEADER, type PushDelivery, pushDeliveryOf } from "./push-delivery.ts";
 import { send } from "./send.ts";
 import { type RunInit, TaskRun } from "./task-run.ts";
-import { TaskView } from "./task-view.ts";
+import { ofTask, TaskView } from "./task-view.ts";
+
+/** Pages of a list that are read: more than any task has webhooks. */
+const MAX_PAGES = 1000;
 
 /** What a call of the client may be given. */
 export interface CallOptions {
@@ -122,7 +126,7 @@ export class A2AClient implements AsyncDisposable {
   follow(taskId: string, options: FollowOptions = {}): TaskRun {
     const abort = new AbortController();
     const signal = AbortSignal.any([abort.signal, this.#signal(options.signal)]);
-    const view = new TaskView(options.known);
+    const view = new TaskView(taskId, options.known);
     const { until } = options;
     const waker = new Waker();
     const source = follow({ connection: this.#connection, taskId, view, signal, waker, until, extras: extrasOf(options) });
@@ -131,8 +135,8 @@ export class A2AClient implements AsyncDisposable {
 
   /** The task as it is now. */
   getTask(id: string, { historyLength, ...options }: CallOptions & { readonly historyLength?: number } = {}): Promise<Task> {
-    return this.#call(options, ({ calls, tenant, options: call }) =>
-      calls.getTask({ id, tenant, ...(historyLength !== undefined && { historyLength }) }, call),
+    return this.#call(options, async ({ calls, tenant, options: call }) =>
+      ofTask(id, await calls.getTask({ id, tenant, ...(historyLength !== undefined && { historyLength }) }, call)),
     );
   }
 
@@ -149,7 +153,9 @@ export class A2AClient implements AsyncDisposable {
   /** Asks the agent to stop; answers the task as it then is. A task that is canceled already is no error (C-21). */
   async cancelTask(id: string, options: CallOptions = {}): Promise<Task> {
     try {
-      return await this.#call(options, ({ calls, tenant, options: call }) => calls.cancelTask({ id, tenant }, call));
+      return await this.#call(options, async ({ calls, tenant, options: call }) =>
+        ofTask(id, await calls.cancelTask({ id, tenant }, call)),
+      );
     } catch (error) {
       if (!(error instanceof A2AError) || error.reason !== "TASK_NOT_CANCELABLE") throw error;
       const task = await this.getTask(id, options);
@@ -186,10 +192,11 @@ export class A2AClient implements AsyncDisposable {
     return delivery;
   }
 
-  /** All webhooks of a task, page by page. */
+  /** All webhooks of a task, page by page. Throws A2AError where the pages have no end. */
   async listPushConfigs(taskId: string, options: CallOptions = {}): Promise<TaskPushNotificationConfig[]> {
     const all: TaskPushNotificationConfig[] = [];
-    for (let pageToken = ""; ;) {
+    let pageToken = "";
+    for (let pages = 0; pages < MAX_PAGES; pages += 1) {
       const page = await this.#call(options, ({ calls, tenant, options: call }) =>
         calls.listTaskPushNotificationConfigs({ taskId, tenant, pageToken }, call),
       );
@@ -197,6 +204,7 @@ export class A2AClient implements AsyncDisposable {
       if (page.nextPageToken === "") return all;
       pageToken = page.nextPageToken;
     }
+    throw new A2AError(new ConnectError(`the agent's list of webhooks does not end after ${MAX_PAGES} pages`, Code.DataLoss));
   }
 
   async deletePushConfig(taskId: string, id: string, options: CallOptions = {}): Promise<void> {

@@ -71,6 +71,8 @@ export interface ClientOptions {
   readonly silenceMs: number;
   /** Attempts of a call that may be repeated. Default 4. */
   readonly attempts: number;
+  /** The longest pause that a server may ask for (`Retry-After`). One that asks for more is not tried again. Default 15 min. */
+  readonly patienceMs: number;
   readonly reconnect: Reconnect;
   /** Told of each connection of a run that was lost, before it is tried again. Must not throw. Default: nobody is told. */
   readonly reconnecting: ((cut: Cut) => void) | undefined;
@@ -97,6 +99,7 @@ const DEFAULTS: ClientOptions = {
   connectTimeoutMs: 10_000,
   silenceMs: 90_000,
   attempts: 4,
+  patienceMs: 15 * 60_000,
   reconnect: RECONNECT,
   reconnecting: undefined,
   maxMessageBytes: 16 * 1024 * 1024,

@@ -15,6 +15,11 @@ export interface Cut {
   readonly pauseMs: number;
 }
 
+/** Whether a server that has failed so wants to be left alone for longer than its caller has patience. */
+export function isPatienceOver({ patienceMs }: ClientOptions, { retryAfterMs = 0 }: A2AError): boolean {
+  return retryAfterMs > patienceMs;
+}
+
 /** Tells of a cut and waits as long as the server asks for, else longer each time, or until it is woken. Rejects with the signal's reason. */
 export async function comeBack(
   { reconnect, reconnecting }: ClientOptions,

@@ -5,6 +5,7 @@ import { type A2AService, type AgentCard, type StreamResponse, TaskState } from 
 import { isTerminal, stateAfter } from "../core/task.ts";
 import { A2AError, isTransient, NothingSentError } from "./a2a-error.ts";
 import type { CardSource } from "./card-source.ts";
+import { isPatienceOver } from "./come-back.ts";
 import type { ClientOptions } from "./client-options.ts";
 import { A2A_VERSION, addressOf, type Endpoint, endpointsOf, nothingSpoken } from "./interfaces.ts";
 import { backoffMs, pause, unlessAborted } from "./pause.ts";
@@ -92,7 +93,7 @@ export class Connection {
       } catch (thrown) {
         init.signal.throwIfAborted();
         const error = A2AError.from(thrown);
-        if (!(isTransient(error) || error.unreached) || attempt + 1 >= attempts) throw error;
+        if (!(isTransient(error) || error.unreached) || attempt + 1 >= attempts || isPatienceOver(this.options, error)) throw error;
         await pause(error.retryAfterMs ?? backoffMs(attempt, RETRY), init.signal);
       }
     }

@@ -3,9 +3,9 @@ import { Code } from "@connectrpc/connect";
 import type { StreamResponse, Task } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { A2AError, isTransient, StillRunningError, UnknownOutcomeError } from "./a2a-error.ts";
 import type { CallExtras, Connection } from "./connection.ts";
-import { comeBack } from "./come-back.ts";
+import { comeBack, isPatienceOver } from "./come-back.ts";
 import type { Waker } from "./pause.ts";
-import type { TaskView } from "./task-view.ts";
+import { ofTask, type TaskView } from "./task-view.ts";
 
 /** One task and its reader. */
 export interface Following {
@@ -40,6 +40,7 @@ export async function* follow(following: Following, lost?: { readonly cause: A2A
   // Streams lost in a row, and how many of them had brought nothing.
   let losses = lost === undefined ? 0 : 1;
   for (let fruitless = 0; fruitless < options.reconnect.attempts;) {
+    if (cause !== undefined && isPatienceOver(options, cause)) break;
     if (losses > 0) await comeBack(options, { taskId, losses, cause, signal, waker });
     losses += 1;
     fruitless += 1;
@@ -119,7 +120,7 @@ async function lastWord({ connection, taskId, view, signal, extras }: Following)
     const task = await connection.call({ ...extras, signal, repeatable: true }, ({ calls, tenant, options }) =>
       calls.getTask({ id: taskId, tenant }, options),
     );
-    view.replace(task);
+    view.replace(ofTask(taskId, task));
     return task;
   } catch (error) {
     if (error instanceof A2AError && error.reason === "TASK_NOT_FOUND")

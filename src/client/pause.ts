@@ -1,11 +1,14 @@
 /** Waiting, with an end. */
 
-/** Resolves after `ms`, or rejects with the signal's reason. */
+/** What a timer takes: Node fires longer ones at once. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+/** Resolves after `ms`, at most 24 days, or rejects with the signal's reason. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const abort = (): void => reject(signal.reason);
-  const timer = setTimeout(resolve, ms);
+  const timer = setTimeout(resolve, Math.min(ms, LONGEST_MS));
   signal.addEventListener("abort", abort, { once: true });
   try {
     await promise;

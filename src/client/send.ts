@@ -14,7 +14,7 @@ import type { Wait } from "./client-options.ts";
 import type { CallExtras, Connection } from "./connection.ts";
 import { isInterrupted, stateOf } from "../core/task.ts";
 import { fillGaps, follow, type Following, poll, restDespite, statusMark } from "./follow.ts";
-import { comeBack } from "./come-back.ts";
+import { comeBack, isPatienceOver } from "./come-back.ts";
 import type { Waker } from "./pause.ts";
 import type { TaskView } from "./task-view.ts";
 
@@ -154,13 +154,13 @@ async function sendUnary(sending: Sending, card: AgentCard, { blocks }: { readon
  * not say that it knows repeats (CL-13 to CL-15). `unseen`: no attempt so far has come to the server.
  */
 async function mayRepeat(
-  { message }: Sending,
+  { message, connection }: Sending,
   card: AgentCard,
   error: A2AError,
   { more, unseen }: { readonly more: boolean; readonly unseen: boolean },
 ): Promise<void> {
   if (!isCut(error)) throw error;
-  const hopeless = error instanceof NothingSentError && !isTransient(error);
+  const hopeless = (error instanceof NothingSentError && !isTransient(error)) || isPatienceOver(connection.options, error);
   if (more && !hopeless && (unseen || knowsRepeats(card))) return;
   if (unseen) throw error;
   throw new UnknownOutcomeError(error, {

@@ -1,8 +1,10 @@
 /** A task as its reader has assembled it so far, and where in its log the reader stands. */
 import { type JsonObject, type JsonValue, isMessage } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { type StreamResponse, type Task, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { lastEventIdOf } from "../bindings/transport.ts";
 import { apply, copyTask, isAtRest, isTerminal, stateOf } from "../core/task.ts";
+import { A2AError } from "./a2a-error.ts";
 
 /** Key of a frame's position in its metadata: docs/extensions.md. */
 export const LOG_URI = "urn:throughline:a2a:log:v1";
@@ -22,9 +24,11 @@ export class TaskView {
   /** Whether it began with the task as a whole, not with what came of it. */
   #isWhole: boolean;
   #observed: Observed | undefined;
+  readonly #taskId: string;
 
-  /** `known`: what a reader has read of the task before. */
-  constructor(known?: { readonly task: Task; readonly position: string }) {
+  /** `taskId`: of the task that is meant, where that is known. `known`: what a reader has read of it before. */
+  constructor(taskId = "", known?: { readonly task: Task; readonly position: string }) {
+    this.#taskId = taskId;
     this.#task = known && copyTask(known.task);
     this.#position = known?.position;
     this.#isWhole = known !== undefined;
@@ -72,11 +76,15 @@ export class TaskView {
     return isTerminal(this.state);
   }
 
-  /** Takes a frame. A `task` frame replaces everything (CL-08); the position that it may carry is taken out of it. */
+  /**
+   * Takes a frame. A `task` frame replaces everything (CL-08); the position that it may carry is taken out of it. Throws A2AError for one of
+   * another task.
+   */
   add(frame: StreamResponse): void {
     const { payload } = frame;
     if (payload.case === undefined || payload.case === "message") return;
     const taskId = payload.case === "task" ? payload.value.id : payload.value.taskId;
+    checkTaskId(this.#task?.id ?? this.#taskId, taskId);
     const at = takePosition(payload.value);
     this.#position = at === undefined ? undefined : `${taskId}/${at}`;
     this.#eventId = lastEventIdOf(frame);
@@ -99,6 +107,18 @@ export class TaskView {
     this.#incomplete.clear();
     this.#isWhole = true;
   }
+}
+
+/** A task as a server has answered it. Throws A2AError where it is not the one that was asked for. */
+export function ofTask(taskId: string, task: Task): Task {
+  checkTaskId(taskId, task.id);
+  return task;
+}
+
+/** No attempt mends it. A name that is left out is no other one. */
+function checkTaskId(right: string, told: string): void {
+  if (right === "" || told === "" || told === right) return;
+  throw new A2AError(new ConnectError(`the agent tells of another task, ${told}, than of ${right}`, Code.DataLoss));
 }
 
 function takePosition(value: { metadata?: JsonObject | undefined }): string | undefined {

@@ -54,5 +54,7 @@ const DEFAULTS: UpstreamOptions = {
 /** Completes options. */
 export function resolveUpstreamOptions(given: UpstreamOptionsInput): UpstreamOptions {
   const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-  return { ...DEFAULTS, ...set };
+  const all = { ...DEFAULTS, ...set };
+  // Who wants to be left alone for longer counts as away.
+  return { ...all, client: { patienceMs: all.awayMs, ...all.client } };
 }

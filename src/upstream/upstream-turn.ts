@@ -287,12 +287,13 @@ export class UpstreamTurn {
   async *#wait(error: unknown): AsyncGenerator<AgentEvent, boolean> {
     const { awayMs, retryMs } = this.#agent.options;
     if (this.#stage === "send" && this.#sent.reached === "maybe" && isUncarried(error)) this.#sent.reached = "no";
-    if (Date.now() - this.#heard >= awayMs) {
+    const leftMs = this.#heard + awayMs - Date.now();
+    if (leftMs <= 0) {
       const done = this.#sent.reached === "no" ? "" : "; the work may have run";
       yield failed(`the upstream agent has been away for ${Math.round(awayMs / 1000)} s${done}`);
       return true;
     }
-    await pause(retryAfterMs(error) ?? retryMs, this.#over.signal);
+    await pause(Math.min(retryAfterMs(error) ?? retryMs, leftMs), this.#over.signal);
     return this.#over.signal.aborted;
   }
 

@@ -174,6 +174,21 @@ suite("an upstream that is away", () => {
     assert.match(said(asTask(await front.client.follow(unsent))), /away for 0 s$/);
   });
 
+  test("by its own word, for longer than it may be, ends the task FAILED", async () => {
+    for (const age of ["3600", "999999999"]) {
+      await using bed = await ForeignBed.open();
+      const front = await bed.front({}, { awayMs: 200 });
+      const refused = failure("RESOURCE_EXHAUSTED", Code.ResourceExhausted);
+      refused.metadata.set("retry-after", age);
+      bed.agent.onSend = async () => {
+        throw refused;
+      };
+      const id = await begin(front.client, "go");
+      assert.match(said(asTask(await front.client.follow(id))), /away for 0 s$/);
+      assert.ok(bed.agent.sends.length <= 3, `it was asked ${bed.agent.sends.length} times`);
+    }
+  });
+
   test("and comes back with what it has produced meanwhile gives it once", async () => {
     await using bed = await ForeignBed.open();
     const front = await bed.front();
