@@ -125,7 +125,9 @@ export function deliveryContract(open: OpenStore): void {
     await using lab = await Lab.open(open, { leaseMs: LEASE_MS });
     const task = await lab.owned();
     await lab.storage.setPushConfig(task.id, config("a"));
+    assert.equal((await lab.storage.sweep()).backlog.due, 1);
     const old = await claimOne(lab, task);
+    assert.equal((await lab.storage.sweep()).backlog.due, 0);
     await lab.pass(EXPIRED_MS);
     await lab.storage.sweep();
     const claim = await claimOne(lab, task);

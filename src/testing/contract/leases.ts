@@ -98,6 +98,7 @@ export function leaseContract(open: OpenStore): void {
     const old = task.lease;
     await lab.pass(EXPIRED_MS);
     assert.equal((await lab.storage.sweep()).expired, 1);
+    assert.equal((await lab.storage.sweep()).backlog.waiting, 1);
     // It waits now: only `take` leads out.
     assert.deepEqual(await lab.storage.renew([{ lease: old, consumed: 2 }]), [{ is: "fenced" }]);
     await assertRefused(task, "FENCED", () => task.append([chunk()], { lease: old }));
