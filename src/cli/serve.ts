@@ -9,12 +9,13 @@ import { pino } from "pino";
 import type { Agent } from "../core/agent.ts";
 import type { Log } from "../core/telemetry.ts";
 import { OptionsError, type ServerOptions } from "../server/options.ts";
-import type { RunningServer } from "../server/serve.ts";
+import type { DrainOptions, RunningServer } from "../server/serve.ts";
 import type { Telemetry } from "../server/telemetry/sdk.ts";
 import { type KnownOption, knownOptions, readOptions } from "./read-options.ts";
 import { commandLine } from "./command-line.ts";
 import { quoted } from "./shell-word.ts";
 import { upstreamAsked, upstreamOptions } from "./upstream-flags.ts";
+import { smallYoungSpace } from "./young-space.ts";
 
 const HELP = `
 What has a name in brackets is also a variable of the environment, and a key in the file of --config; a flag wins over a variable, a
@@ -72,6 +73,7 @@ async function run(command: Command, path: string | undefined, flags: Record<str
     throw new OptionsError("name the agent to serve: the path of its module, or --upstream");
   if (upstream !== undefined && path !== undefined)
     throw new OptionsError(`<agent> and --upstream exclude each other: ${path} is served, or ${upstream.address}`);
+  using _ = smallYoungSpace();
   // Those who only call an agent need not wait for all that serves one.
   const { serve } = await import("../server/serve.ts");
   const { openFront } = await import("./front.ts");
@@ -144,13 +146,21 @@ function stopOnSignals(server: RunningServer, telemetry: Telemetry): void {
   const skip = new AbortController();
   const stop = (signal: NodeJS.Signals): void => {
     if (server.state === "draining") return skip.abort();
-    const drained = server.drain({ skip: skip.signal, atOnce: signal === "SIGINT" }).finally(() => telemetry.shutdown());
-    drained.then(
+    ended(server, telemetry, { skip: skip.signal, atOnce: signal === "SIGINT" }).then(
       () => process.exit(0),
       () => process.exit(1),
     );
   };
   process.on("SIGTERM", stop).on("SIGINT", stop);
+}
+
+/** Drains, and tells the last of what was measured. */
+async function ended(server: RunningServer, telemetry: Telemetry, how: DrainOptions): Promise<void> {
+  try {
+    await server.drain(how);
+  } finally {
+    await telemetry.shutdown();
+  }
 }
 
 /** Where everything is, and one line to try per binding. */

@@ -93,12 +93,10 @@ export class LeasedTask {
 
   /** `known` is where the log ended for all that this owner knew when it asked: a log never grows shorter, unless the store lost its end. */
   #renewed(reply: RenewReply, known: Position): void {
-    if (this.#writer.closed) return;
     // The terminal event ended the lease: its append is answered, or will be.
-    if (reply.is === "fenced" && isTerminal(this.#writer.state)) return;
+    if (this.#writer.closed || (reply.is === "fenced" && isTerminal(this.#writer.state))) return;
     this.#context.measures.renewed(reply.is === "unknown" ? "failed" : reply.is, 1);
-    if (reply.is === "unknown") return;
-    if (reply.is === "fenced") return this.fence();
+    if (reply.is !== "held") return reply.is === "fenced" ? this.fence() : undefined;
     const { offset, mark } = reply.end;
     if (offset < known.offset || (offset === known.offset && mark !== known.mark)) this.#writer.heal();
     else if (offset > this.#writer.fold.position.offset) this.hint();

@@ -28,7 +28,7 @@ export function parseSamples(text: string): readonly Sample[] {
   return lines.map((line) => {
     const [, name = "", labels = "", value] = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
     if (name === "") throw new Error(`no sample: ${line}`);
-    const pairs = [...labels.matchAll(/([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/g)].map(([, key = "", text = ""]) => [key, text] as const);
+    const pairs = [...labels.matchAll(/([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/g)].map(([, key = "", escaped = ""]) => [key, escaped] as const);
     return { name, labels: Object.fromEntries(pairs), value: value === "+Inf" ? Infinity : Number(value) };
   });
 }

@@ -51,7 +51,7 @@ suite("telemetry of the program", { timeout: 180_000 }, () => {
       assert.match(String(reply.headers.get("content-type")), /^text\/plain; version=0\.0\.4/);
       const samples = parseSamples(reply.text);
       assert.equal(sumOf(samples, "throughline_store_available"), 1);
-      const [info] = samples.filter(({ name }) => name === "target_info");
+      const info = samples.find(({ name }) => name === "target_info");
       assert.deepEqual([info?.labels["service_name"], info?.labels["cell"]], ["shop", "7"]);
       assert.equal((await ops.fetch({ method: "POST", target: "/metrics" })).status, 404);
       assert.equal((await http.fetch({ method: "GET", target: "/metrics" })).status, 404);

@@ -25,12 +25,7 @@ export class EventLoop {
     const used = performance.eventLoopUtilization();
     const busy = performance.eventLoopUtilization(used, this.#used).utilization;
     this.#used = used;
-    // The timer's own period is in what it measures.
-    const over = (nanoseconds: number): number => Math.max(0, nanoseconds * NANO - RESOLUTION_MS / 1000);
-    const delays =
-      late.count === 0
-        ? { "0.5": 0, "0.99": 0, "1": 0 }
-        : { "0.5": over(late.percentile(50)), "0.99": over(late.percentile(99)), "1": over(late.max) };
+    const delays = { "0.5": lateness(late.percentile(50)), "0.99": lateness(late.percentile(99)), "1": lateness(late.max) };
     late.reset();
     return { delays, busy };
   }
@@ -45,4 +40,10 @@ export class EventLoop {
     this.#late.enable();
     return this.#late;
   }
+}
+
+/** Seconds beyond the timer's own period, which is in what it measures; nothing where nothing was measured yet. */
+function lateness(nanoseconds: number): number {
+  const seconds = nanoseconds * NANO - RESOLUTION_MS / 1000;
+  return Number.isFinite(seconds) && seconds > 0 ? seconds : 0;
 }
