@@ -15,7 +15,7 @@ import { type KnownOption, knownOptions, readOptions } from "./read-options.ts";
 import { commandLine } from "./command-line.ts";
 import { quoted } from "./shell-word.ts";
 import { upstreamAsked, upstreamOptions } from "./upstream-flags.ts";
-import { smallYoungSpace } from "./young-space.ts";
+import { growYoungSpace } from "./young-space.ts";
 
 const HELP = `
 What has a name in brackets is also a variable of the environment, and a key in the file of --config; a flag wins over a variable, a
@@ -73,7 +73,6 @@ async function run(command: Command, path: string | undefined, flags: Record<str
     throw new OptionsError("name the agent to serve: the path of its module, or --upstream");
   if (upstream !== undefined && path !== undefined)
     throw new OptionsError(`<agent> and --upstream exclude each other: ${path} is served, or ${upstream.address}`);
-  using _ = smallYoungSpace();
   // Those who only call an agent need not wait for all that serves one.
   const { serve } = await import("../server/serve.ts");
   const { openFront } = await import("./front.ts");
@@ -89,6 +88,7 @@ async function run(command: Command, path: string | undefined, flags: Record<str
   const authenticate = front?.authenticate !== undefined && !knowsCallers(options) ? { authenticate: front.authenticate } : {};
   const server = await serve({ ...options, ...authenticate, agent, log, scrape: telemetry.scrape }).catch(namingFlags);
   failed.move();
+  growYoungSpace();
   stopOnSignals(server, telemetry);
   process.stdout.write(welcome(agent, server, upstream?.address));
 }
