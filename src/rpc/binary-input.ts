@@ -11,23 +11,27 @@ import {
 import { type Timestamp, TimestampSchema, type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
 import type { Violation } from "../core/errors.ts";
 import { NO_KIND, wireProblem } from "./binary-wire.ts";
-import { invalidFields, MAX_MESSAGE_DEPTH } from "./json-input.ts";
+import { invalidFields } from "./json-input.ts";
+import { REQUEST_BOUNDS, type RequestBounds } from "./request-bounds.ts";
 
 /** 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z. */
 const MIN_SECONDS = -62_135_596_800n;
 const MAX_SECONDS = 253_402_300_799n;
 
 /** How requests are decoded. Unknown fields are dropped, as those of JSON are (R-271): what is kept comes back on some bindings only. */
-const READ: Partial<BinaryReadOptions> = { readUnknownFields: false, recursionLimit: MAX_MESSAGE_DEPTH };
+const READ: Partial<BinaryReadOptions> = { readUnknownFields: false, recursionLimit: REQUEST_BOUNDS.depth };
 
 /** Decodes a message. Throws INVALID_ARGUMENT with the first field that is not well formed; what the fields hold is {@link checkBinaryInput}'s. */
-export function parseBinaryInput(desc: DescMessage, bytes: Uint8Array): Message {
-  const problem = wireProblem(desc, bytes);
+export function parseBinaryInput(desc: DescMessage, bytes: Uint8Array, bounds: RequestBounds): Message {
+  const problem = wireProblem(desc, bytes, { bounds });
   if (problem !== undefined) throw invalidFields([problem]);
   try {
     return fromBinary(desc, bytes, READ);
   } catch (cause) {
-    throw invalidFields([wireProblem(desc, bytes, { utf8: true }) ?? { field: "", description: `is no valid ${desc.name}` }], cause);
+    throw invalidFields(
+      [wireProblem(desc, bytes, { bounds, utf8: true }) ?? { field: "", description: `is no valid ${desc.name}` }],
+      cause,
+    );
   }
 }
 

@@ -2,22 +2,30 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { WireType } from "@bufbuild/protobuf/wire";
 import type { Violation } from "../core/errors.ts";
-import { MAX_MESSAGE_DEPTH } from "./json-input.ts";
-import { MAX_MESSAGE_VALUES, tooManyValues } from "./json-text.ts";
+import { tooManyValues } from "./json-text.ts";
+import { REQUEST_BOUNDS, type RequestBounds } from "./request-bounds.ts";
 
 /**
  * The first field of a message that is not what its wire form should be: of another type, cut short, longer than what it lies in, nested too
  * deep. Unknown fields are passed over, groups among them. With `utf8` the texts are judged as well, which the decoder does otherwise.
- * Throws MESSAGE_TOO_LARGE where the message holds more than {@link MAX_MESSAGE_VALUES}, counted as its JSON is.
+ * Throws MESSAGE_TOO_LARGE where the message holds more values than `bounds` say, counted as its JSON is.
  */
-export function wireProblem(desc: DescMessage, bytes: Uint8Array, options: { readonly utf8?: boolean } = {}): Violation | undefined {
+export function wireProblem(desc: DescMessage, bytes: Uint8Array, options: WireOptions = {}): Violation | undefined {
   try {
-    new WireWalk(bytes, options.utf8 === true).message(planOf(desc), bytes.length, 1);
+    new WireWalk(bytes, options).message(planOf(desc), bytes.length, 1);
     return undefined;
   } catch (error) {
     if (error instanceof Malformed) return { field: error.path, description: error.description };
     throw error;
   }
+}
+
+/** How a wire form is judged. */
+interface WireOptions {
+  /** Default {@link REQUEST_BOUNDS}. */
+  readonly bounds?: RequestBounds;
+  /** Default false. */
+  readonly utf8?: boolean;
 }
 
 /** What is known of one field. */
@@ -143,8 +151,8 @@ class Malformed extends Error {
   }
 }
 
-/** Records of the wire: an object's member has four, its entry, its key, its value and what that is. */
-const MAX_RECORDS = 4 * MAX_MESSAGE_VALUES;
+/** Records of the wire for each value: an object's member has four, its entry, its key, its value and what that is. */
+const RECORDS = 4;
 /** What is wrong with a google.protobuf.Value without a kind. */
 export const NO_KIND = "must hold a value: null, a number, a string, a boolean, an object or an array";
 const CUT_SHORT = "is cut short";
@@ -156,18 +164,20 @@ const MAX_TAG = 2 ** 32 - 1;
 class WireWalk {
   readonly #bytes: Uint8Array;
   readonly #utf8: boolean;
+  readonly #bounds: RequestBounds;
   #at = 0;
   #values = 0;
   #records = 0;
 
-  constructor(bytes: Uint8Array, utf8: boolean) {
+  constructor(bytes: Uint8Array, { bounds = REQUEST_BOUNDS, utf8 = false }: WireOptions) {
     this.#bytes = bytes;
     this.#utf8 = utf8;
+    this.#bounds = bounds;
   }
 
   /** Goes to the end of a message. */
   message(plan: Plan, end: number, depth: number): void {
-    if (depth > MAX_MESSAGE_DEPTH) throw new Malformed(`is nested too deep: more than ${MAX_MESSAGE_DEPTH} levels`);
+    this.#checkDepth(depth);
     const start = this.#at;
     let seen = 0;
     while (this.#at < end) {
@@ -204,10 +214,16 @@ class WireWalk {
 
   #tag(end: number): number {
     this.#records += 1;
-    if (this.#values > MAX_MESSAGE_VALUES || this.#records > MAX_RECORDS) throw tooManyValues();
+    const most = this.#bounds.values;
+    if (this.#values > most || this.#records > RECORDS * most) throw tooManyValues(most);
     const tag = this.#varint(end);
     if (tag < MIN_TAG || tag > MAX_TAG) throw new Malformed("holds a field without a valid number");
     return tag;
+  }
+
+  #checkDepth(depth: number): void {
+    const most = this.#bounds.depth;
+    if (depth > most) throw new Malformed(`is nested too deep: more than ${most} levels`);
   }
 
   /** Reads a length; answers where what has it ends. */
@@ -236,7 +252,7 @@ class WireWalk {
   }
 
   #group(start: number, end: number, depth: number): void {
-    if (depth > MAX_MESSAGE_DEPTH) throw new Malformed(`is nested too deep: more than ${MAX_MESSAGE_DEPTH} levels`);
+    this.#checkDepth(depth);
     for (;;) {
       const tag = this.#tag(end);
       if (tag === start + 1) return;

@@ -23,12 +23,7 @@ import {
   stringProblem,
   timestampText,
 } from "./json-scalar.ts";
-
-/**
- * How many messages may lie within each other, counted as the binary form nests them: a JSON object or array inside a Struct counts two.
- * Protobuf decoders stop at 100; the difference is room for what wraps a message later: a task, a stream frame, an entry of the log.
- */
-export const MAX_MESSAGE_DEPTH = 90;
+import { REQUEST_BOUNDS } from "./request-bounds.ts";
 
 /** Violations beyond this many are not collected. */
 const MAX_VIOLATIONS = 100;
@@ -38,7 +33,7 @@ const MAX_KEY = 60;
 
 /** What {@link parseJsonInput} takes besides the JSON. */
 export interface JsonInputOptions {
-  /** How many messages may lie within each other. Default {@link MAX_MESSAGE_DEPTH}. */
+  /** How many messages may lie within each other. Default: that of {@link REQUEST_BOUNDS}. */
   readonly maxDepth?: number;
 }
 
@@ -54,7 +49,7 @@ export function parseJsonInput<Desc extends DescMessage>(
   path = "",
   options: JsonInputOptions = {},
 ): MessageShape<Desc> {
-  const recursionLimit = options.maxDepth ?? MAX_MESSAGE_DEPTH;
+  const recursionLimit = options.maxDepth ?? REQUEST_BOUNDS.depth;
   const input = new InputWalk(recursionLimit);
   const json = input.message(desc, value, path, 1);
   if (input.violations.length > 0) throw invalidFields(input.violations);
@@ -67,7 +62,7 @@ export function parseJsonInput<Desc extends DescMessage>(
 
 /** The JSON of a message as protobuf's decoder takes it: without the nulls that mean unset, and with times that are not too fine. */
 export function withoutNulls(desc: DescMessage, json: JsonValue): JsonValue {
-  return new InputWalk(MAX_MESSAGE_DEPTH).message(desc, json, "", 1);
+  return new InputWalk(REQUEST_BOUNDS.depth).message(desc, json, "", 1);
 }
 
 /** The INVALID_ARGUMENT error for bad fields (R-237, C-30); its message is the first violation and the number of the others. */

@@ -2,22 +2,17 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { connectError } from "./errors.ts";
+import type { RequestBounds } from "./request-bounds.ts";
 
-/**
- * How many values a request may hold: scalars, objects and arrays in JSON, fields in binary. Two bytes make a value that costs a hundred
- * and a few microseconds here, so bytes alone bound neither the memory nor the time of a request (R-370).
- */
-export const MAX_MESSAGE_VALUES = 100_000;
-
-/** The error for a request with more than {@link MAX_MESSAGE_VALUES}. */
-export function tooManyValues(): ConnectError {
-  return connectError("MESSAGE_TOO_LARGE", `a request may hold at most ${MAX_MESSAGE_VALUES} values; send what is larger as raw or url`);
+/** The error for a request with more values than it may hold. */
+export function tooManyValues(most: number): ConnectError {
+  return connectError("MESSAGE_TOO_LARGE", `a request may hold at most ${most} values; send what is larger as raw or url`);
 }
 
 /** Decodes a body. Throws PARSE_ERROR where it is no UTF-8 (R-276), MESSAGE_TOO_LARGE where it holds too many values. */
-export function decodeJsonText(body: Uint8Array): string {
+export function decodeJsonText(body: Uint8Array, { values }: RequestBounds): string {
   // Each value has a byte of its own and one beside it.
-  if (body.length > 2 * MAX_MESSAGE_VALUES && holdsTooMany(body)) throw tooManyValues();
+  if (body.length > 2 * values && holdsMore(body, values)) throw tooManyValues(values);
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(body);
   } catch (cause) {
@@ -41,7 +36,7 @@ const OPENING: ReadonlySet<number> = new Set([0x5b, 0x7b]);
 const CLOSING: ReadonlySet<number> = new Set([0x5d, 0x7d]);
 
 /** Counts the values of a body before it is parsed: one at each comma, and one in each object or array that is not empty. */
-function holdsTooMany(body: Uint8Array): boolean {
+function holdsMore(body: Uint8Array, most: number): boolean {
   let values = 1;
   let inString = false;
   let opened = false;
@@ -57,7 +52,7 @@ function holdsTooMany(body: Uint8Array): boolean {
     opened = OPENING.has(byte);
     if (byte === QUOTE) inString = true;
     else if (byte === COMMA) values += 1;
-    if (values > MAX_MESSAGE_VALUES) return true;
+    if (values > most) return true;
   }
   return false;
 }

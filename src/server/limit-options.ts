@@ -1,6 +1,7 @@
 /** Options that bound what callers and agents may ask of a server. */
 import { z } from "zod";
 import { CONNECTION_BOUNDS } from "../bindings/connection-bounds.ts";
+import { REQUEST_BOUNDS, type RequestBounds } from "../rpc/request-bounds.ts";
 import { A2AService } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 
 const positive = z.int().min(1);
@@ -55,8 +56,24 @@ export const limitSchema = z.strictObject({
     .max(TIMER_MAX_MS)
     .default(0)
     .describe("How long a turn may work before its task ends FAILED, times in which it waits for its caller left out; 0: for ever."),
+  valuesPerRequest: positive
+    .default(REQUEST_BOUNDS.values)
+    .describe("Scalars, objects and arrays of one request; in binary the fields that hold them."),
+  levelsPerRequest: z
+    .int()
+    .min(10)
+    .max(REQUEST_BOUNDS.depth)
+    .default(REQUEST_BOUNDS.depth)
+    .describe(
+      "Messages within each other in one request; an object or array in free JSON counts two. Readers in other languages stop at 100.",
+    ),
   eventBytes: positive.default(15 * MiB).describe("Encoded bytes of one event or message."),
   partsPerMessage: positive.default(1000).describe("Parts of one message."),
   partsPerArtifact: positive.default(100_000).describe("Parts of one artifact, those of all its chunks."),
   artifactsPerTask: positive.default(10_000).describe("Artifacts of one task."),
 });
+
+/** What one request may hold. */
+export function requestBoundsOf({ valuesPerRequest, levelsPerRequest }: z.output<typeof limitSchema>): RequestBounds {
+  return { values: valuesPerRequest, depth: levelsPerRequest };
+}

@@ -39,6 +39,7 @@ import { Worker } from "../worker/worker.ts";
 import { type Access, accessOf } from "./access.ts";
 import { JWKS_PATH, signCard } from "./card-signer.ts";
 import { ANSWER_MS, longestDrainMs } from "./drain-time.ts";
+import { requestBoundsOf } from "./limit-options.ts";
 import { notBound } from "./not-bound.ts";
 import { notificationSigner } from "./notification-signer.ts";
 import { openStorage } from "./open-storage.ts";
@@ -172,16 +173,16 @@ export class RunningServer implements AsyncDisposable {
     });
     const egress = new Egress(options.egressBytes, options.stalledStreamMs);
     measures.observe({ available: () => storage.available(), egress: () => egress.sizes });
-    const slow = { ...options, maxQueuedBytes: MAX_QUEUED_BYTES, egress };
+    const wire = { ...options, requestBounds: requestBoundsOf(options.limits) };
+    const slow = { ...wire, maxQueuedBytes: MAX_QUEUED_BYTES, egress };
     const eventStreams = new EventStreams(slow);
-    const rpc = { ...options, eventStreams, paths: ["/", ...JSON_RPC_BASES] };
     this.#probes = new Probes({ ...options, state: () => this.#state, available: () => storage.available() });
     this.#grpc = grpcServer(guarded, { ...slow, bounds: options.limits });
     this.#health = new Health(healthOf(this.#probes));
     this.#health.addTo(this.#grpc);
     this.#reflection = options.reflection ? new Reflection([A2AService, HealthService]) : undefined;
     this.#reflection?.addTo(this.#grpc);
-    const rest = { ...options, eventStreams, tenantRoutes: options.tenants !== undefined };
+    const rest = { ...wire, eventStreams, tenantRoutes: options.tenants !== undefined };
     const card = cardHandler(() => this.card, JSON_RPC_BASES, CARD_MAX_AGE_SECONDS);
     const openApi = openApiHandler(A2AService, () => this.card, { ...rest, maxAgeSeconds: CARD_MAX_AGE_SECONDS });
     const cors = options.cors.origins.length === 0 ? [] : [corsHandler({ ...options.cors, headers: access.headers })];
@@ -190,8 +191,8 @@ export class RunningServer implements AsyncDisposable {
       ...cors,
       card,
       openApi,
-      connectHandler(guarded, options),
-      jsonRpcHandler(guarded, rpc),
+      connectHandler(guarded, wire),
+      jsonRpcHandler(guarded, { ...wire, eventStreams, paths: ["/", ...JSON_RPC_BASES] }),
       restHandler(guarded, rest),
     ];
     const onBroken = (error: unknown): void => log.error({ error }, "an HTTP handler broke");

@@ -3,6 +3,7 @@ import { suite, test } from "node:test";
 import { equals, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import * as fc from "fast-check";
 import { parseBinaryInput } from "../../src/rpc/binary-input.ts";
+import { REQUEST_BOUNDS } from "../../src/rpc/request-bounds.ts";
 import { wireError } from "../../src/rpc/errors.ts";
 import { message } from "../bindings/bed.ts";
 import { arbitraryMessage } from "../unit/message-arbitrary.ts";
@@ -219,14 +220,14 @@ suite("binary is read as it was written", () => {
     test(input.name, () => {
       const arbitrary: fc.Arbitrary<Message> = arbitraryMessage(input);
       fc.assert(
-        fc.property(arbitrary, (one) => assert.ok(equals(input, parseBinaryInput(input, toBinary(input, one)), one))),
+        fc.property(arbitrary, (one) => assert.ok(equals(input, parseBinaryInput(input, toBinary(input, one), REQUEST_BOUNDS), one))),
         { numRuns: 100 },
       );
       fc.assert(
         fc.property(arbitrary, changes, fc.uint8Array(), (one, made, any) => {
           for (const bytes of [changed(toBinary(input, one), made), any]) {
             try {
-              const read = parseBinaryInput(input, bytes);
+              const read = parseBinaryInput(input, bytes, REQUEST_BOUNDS);
               assert.ok(equals(input, fromBinary(input, toBinary(input, read)), read));
             } catch (error) {
               assert.equal(wireError(error).reason, "INVALID_ARGUMENT");

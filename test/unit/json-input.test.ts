@@ -12,7 +12,8 @@ import {
 import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { wireError } from "../../src/rpc/errors.ts";
-import { invalidFields, type JsonInputOptions, MAX_MESSAGE_DEPTH, parseJsonInput } from "../../src/rpc/json-input.ts";
+import { invalidFields, type JsonInputOptions, parseJsonInput } from "../../src/rpc/json-input.ts";
+import { REQUEST_BOUNDS } from "../../src/rpc/request-bounds.ts";
 import { ProbeSchema } from "../gen/probe_pb.ts";
 import { arbitraryMessage } from "./message-arbitrary.ts";
 
@@ -268,7 +269,7 @@ suite("nesting", () => {
   };
   for (const [name, [json, perLevel, around]] of Object.entries(shapes)) {
     test(`${name} are refused beyond the depth that binary is refused at, and no sooner`, () => {
-      for (const limit of [10, 11, MAX_MESSAGE_DEPTH]) {
+      for (const limit of [10, 11, REQUEST_BOUNDS.depth]) {
         const most = Math.floor((limit - around) / perLevel);
         const message = parseJsonInput(ProbeSchema, json(most), "", { maxDepth: limit });
         assert.ok(equals(ProbeSchema, fromBinary(ProbeSchema, toBinary(ProbeSchema, message), { recursionLimit: limit }), message));
@@ -284,7 +285,7 @@ suite("nesting", () => {
   });
 
   test("what is taken at the default depth can be wrapped in a task and a frame", () => {
-    const part = { data: nested(Math.floor((MAX_MESSAGE_DEPTH - 4) / 2), (inner) => [inner]) };
+    const part = { data: nested(Math.floor((REQUEST_BOUNDS.depth - 4) / 2), (inner) => [inner]) };
     const { message } = parseJsonInput(SendMessageRequestSchema, { message: { parts: [part] } });
     const frame = create(SendMessageResponseSchema, { payload: { case: "task", value: { history: message ? [message] : [] } } });
     assert.ok(fromBinary(SendMessageResponseSchema, toBinary(SendMessageResponseSchema, frame)));

@@ -1,6 +1,7 @@
 /** Connect and gRPC-Web: every method of a service, by its descriptor. Frames are those of gRPC, made once for all who read them. */
 import type { DescMethod, DescService, Message } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
+import type { RequestBounds } from "../../rpc/request-bounds.ts";
 import { connectError, toConnectError, wireError } from "../../rpc/errors.ts";
 import type { GuardedService } from "../../rpc/policy.ts";
 import { CallContext, endsAfter } from "../call-context.ts";
@@ -15,6 +16,7 @@ import { parseMessage, readMessage } from "./request.ts";
 export interface ConnectOptions {
   /** Largest request, in bytes, as sent and as inflated. */
   readonly maxMessageBytes: number;
+  readonly requestBounds: RequestBounds;
 }
 
 type Impl = (request: Message, context: HandlerContext) => unknown;
@@ -70,7 +72,7 @@ class ConnectBinding {
       const bytes = await readMessage(request, form, this.#options.maxMessageBytes, context);
       this.#guarded.agree(context);
       const impl = (this.#guarded.impl as unknown as Record<string, Impl>)[method.localName] as Impl;
-      const result = impl(parseMessage(method, form, bytes), context);
+      const result = impl(parseMessage(method, form, bytes, this.#options.requestBounds), context);
       if (reply === undefined) sendMessage(exchange, method, form, await result, context);
       else await reply.send(method, messagesOf(method, result));
     } catch (thrown) {

@@ -7,6 +7,7 @@ import { parseBinaryInput } from "../../rpc/binary-input.ts";
 import { connectError } from "../../rpc/errors.ts";
 import { parseJsonInput } from "../../rpc/json-input.ts";
 import { decodeJsonText, parseJsonText } from "../../rpc/json-text.ts";
+import type { RequestBounds } from "../../rpc/request-bounds.ts";
 import { ENVELOPE_BYTES } from "../envelope.ts";
 import { bodyTooLarge, readBody } from "../http-exchange.ts";
 import type { HttpRequest } from "../http-message.ts";
@@ -45,10 +46,10 @@ export async function readMessage(request: HttpRequest, form: Form, maxBytes: nu
 }
 
 /** Decodes a message. Throws PARSE_ERROR and INVALID_ARGUMENT. */
-export function parseMessage(method: DescMethod, form: Form, bytes: Buffer): Message {
-  if (form.codec === "proto") return parseBinaryInput(method.input, bytes);
-  const text = decodeJsonText(bytes);
-  return parseJsonInput(method.input, text.trim() === "" ? {} : parseJsonText(text));
+export function parseMessage(method: DescMethod, form: Form, bytes: Buffer, bounds: RequestBounds): Message {
+  if (form.codec === "proto") return parseBinaryInput(method.input, bytes, bounds);
+  const text = decodeJsonText(bytes, bounds);
+  return parseJsonInput(method.input, text.trim() === "" ? {} : parseJsonText(text), "", { maxDepth: bounds.depth });
 }
 
 function encodingOf({ headers }: HttpRequest, { encodingHeader, acceptHeader }: Form, context: HandlerContext): typeof GZIP | undefined {

@@ -3,6 +3,8 @@ import type { DescMethod, DescService, Message } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import { Metadata, type StatusObject } from "@grpc/grpc-js";
 import { parseBinaryInput } from "../../rpc/binary-input.ts";
+import { REQUEST_BOUNDS, type RequestBounds } from "../../rpc/request-bounds.ts";
+import type { WriterOptions } from "../frame-writer.ts";
 import { statusBytes, wireError } from "../../rpc/errors.ts";
 import type { GuardedService } from "../../rpc/policy.ts";
 import { asBuffer } from "../envelope.ts";
@@ -39,9 +41,15 @@ function* headersOf(metadata: Metadata): IterableIterator<[string, string]> {
   }
 }
 
-/** The request. Throws INVALID_ARGUMENT. */
-export function decode(method: DescMethod, bytes: Buffer): Message {
-  return parseBinaryInput(method.input, bytes);
+/** What every call is answered with. */
+export interface CallOptions extends WriterOptions {
+  /** Default {@link REQUEST_BOUNDS}. */
+  readonly requestBounds?: RequestBounds | undefined;
+}
+
+/** The request. Throws INVALID_ARGUMENT, and MESSAGE_TOO_LARGE where it holds too many values. */
+export function decode(method: DescMethod, bytes: Buffer, bounds = REQUEST_BOUNDS): Message {
+  return parseBinaryInput(method.input, bytes, bounds);
 }
 
 /** Sends the initial metadata that the call has collected, the first time it is called. */

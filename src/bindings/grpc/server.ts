@@ -18,14 +18,14 @@ import { asBuffer } from "../envelope.ts";
 import type { WriterOptions } from "../frame-writer.ts";
 import { RST_CALM, RST_CANCEL } from "../http-message.ts";
 import { LARGE_FRAME, waitForReader } from "../progress.ts";
-import { type AnyGuarded, contextOf, decode, type Impl, headersOnce, statusOf } from "./call.ts";
+import { type AnyGuarded, type CallOptions, contextOf, decode, type Impl, headersOnce, statusOf } from "./call.ts";
 import { definitionOf } from "./definition.ts";
 import { boundServer, guardServer } from "./guard-server.ts";
 import { type Call, http2StreamOf } from "./http2-stream.ts";
 import { streaming } from "./stream.ts";
 
 /** Bounds of the gRPC server. */
-export interface GrpcOptions extends WriterOptions {
+export interface GrpcOptions extends CallOptions {
   /** Largest request and reply, in bytes. */
   readonly maxMessageBytes: number;
   /** Time between two HTTP/2 PINGs on an idle connection, and how long an answer may take. */
@@ -88,14 +88,14 @@ function silence(): void {
   if (process.env["GRPC_VERBOSITY"] === undefined && process.env["GRPC_NODE_VERBOSITY"] === undefined) setLogVerbosity(logVerbosity.NONE);
 }
 
-function unary(guarded: AnyGuarded, method: DescMethodUnary, impl: Impl, options: WriterOptions): handleUnaryCall<Buffer, Buffer> {
+function unary(guarded: AnyGuarded, method: DescMethodUnary, impl: Impl, options: CallOptions): handleUnaryCall<Buffer, Buffer> {
   return (call, callback) => {
     const context = contextOf(guarded, method, call);
     const open = headersOnce(call, context);
     context.values.set(acceptedKey, open);
     const answer = async (): Promise<Buffer> => {
       await guarded.admit(context);
-      const result = await impl(decode(method, call.request), context);
+      const result = await impl(decode(method, call.request, options.requestBounds), context);
       return asBuffer(wireBytes(method.output, create(method.output, result as never)));
     };
     const reply = async (): Promise<void> => {

@@ -4,10 +4,10 @@ import type { handleServerStreamingCall } from "@grpc/grpc-js";
 import { acceptedKey } from "../../rpc/call-facts.ts";
 import { type CallContext, readerStalled } from "../call-context.ts";
 import { framed } from "../envelope.ts";
-import { FrameWriter, type WriterOptions } from "../frame-writer.ts";
+import { FrameWriter } from "../frame-writer.ts";
 import { RST_CANCEL } from "../http-message.ts";
 import type { Wait } from "../progress.ts";
-import { type AnyGuarded, contextOf, decode, type Impl, headersOnce, statusOf } from "./call.ts";
+import { type AnyGuarded, type CallOptions, contextOf, decode, type Impl, headersOnce, statusOf } from "./call.ts";
 import { http2StreamOf } from "./http2-stream.ts";
 
 /** The handler of a streaming method. */
@@ -15,7 +15,7 @@ export function streaming(
   guarded: AnyGuarded,
   method: DescMethodServerStreaming,
   impl: Impl,
-  options: WriterOptions,
+  options: CallOptions,
 ): handleServerStreamingCall<Buffer, Buffer> {
   return (call) => {
     const context = contextOf(guarded, method, call);
@@ -26,7 +26,7 @@ export function streaming(
     const run = async (): Promise<void> => {
       try {
         await guarded.admit(context);
-        const source = impl(decode(method, call.request), context) as AsyncIterable<object>;
+        const source = impl(decode(method, call.request, options.requestBounds), context) as AsyncIterable<object>;
         const end = await pump(method, source[Symbol.asyncIterator](), writer, context, open);
         if (end === "stalled") {
           const stalled = readerStalled(context);

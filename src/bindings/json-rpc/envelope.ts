@@ -4,6 +4,7 @@ import type { WireError } from "../../rpc/errors.ts";
 import { connectError, detailsJson } from "../../rpc/errors.ts";
 import { oneLine } from "../../rpc/json-output.ts";
 import { decodeJsonText, parseJsonText } from "../../rpc/json-text.ts";
+import type { RequestBounds } from "../../rpc/request-bounds.ts";
 
 /** Longest id: it goes into every event of a stream. */
 const MAX_ID = 1024;
@@ -25,12 +26,19 @@ export type Posted =
   | { readonly is: "one"; readonly element: RpcElement }
   | { readonly is: "batch"; readonly elements: readonly RpcElement[] };
 
+/** What may be posted at once. */
+export interface PostedBounds {
+  readonly requestBounds: RequestBounds;
+  /** Most requests of one batch. */
+  readonly maxBatch: number;
+}
+
 /**
  * Reads a body. Throws PARSE_ERROR where it is no JSON in UTF-8, MESSAGE_TOO_LARGE where it holds too many values, INVALID_REQUEST for an
  * empty or too long batch.
  */
-export function parsePosted(body: Uint8Array, maxBatch: number): Posted {
-  const text = decodeJsonText(body);
+export function parsePosted(body: Uint8Array, { maxBatch, requestBounds }: PostedBounds): Posted {
+  const text = decodeJsonText(body, requestBounds);
   const value = parseJsonText(text);
   if (!Array.isArray(value)) return { is: "one", element: parseElement(value, idSources(text, [value], false)[0]) };
   if (value.length === 0) throw connectError("INVALID_REQUEST", "a batch needs at least one request");

@@ -1,6 +1,7 @@
 /** JSON-RPC 2.0 over HTTP: every method of a service, by its descriptor (requirements 2.22). */
 import { create, type DescMethod, type DescService, type Message } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
+import type { RequestBounds } from "../../rpc/request-bounds.ts";
 import { principalKey } from "../../rpc/call-facts.ts";
 import { connectError, wireError } from "../../rpc/errors.ts";
 import { parseJsonInput } from "../../rpc/json-input.ts";
@@ -18,6 +19,7 @@ export interface JsonRpcOptions {
   /** Paths that take posts; each also with a trailing slash. */
   readonly paths: readonly string[];
   readonly maxMessageBytes: number;
+  readonly requestBounds: RequestBounds;
   /** Most requests of one batch. */
   readonly maxBatch: number;
   readonly eventStreams: EventStreams;
@@ -60,7 +62,7 @@ class JsonRpcBinding {
     try {
       await this.#guarded.authenticate(context);
       requireJson(request);
-      const posted = parsePosted(await readBody(request, this.#options.maxMessageBytes), this.#options.maxBatch);
+      const posted = parsePosted(await readBody(request, this.#options.maxMessageBytes), this.#options);
       if (posted.is === "batch") await this.#batch(exchange, posted.elements, context);
       else await this.#one(exchange, posted.element, context);
     } catch (error) {
@@ -182,7 +184,7 @@ class JsonRpcBinding {
     await this.#guarded.admit(context);
     this.#guarded.agree(context);
     const impl = (this.#guarded.impl as unknown as Record<string, Impl>)[method.localName] as Impl;
-    return impl(parseJsonInput(method.input, params), context);
+    return impl(parseJsonInput(method.input, params, "", { maxDepth: this.#options.requestBounds.depth }), context);
   }
 
   #context(exchange: Exchange): CallContext {

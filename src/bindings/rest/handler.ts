@@ -1,6 +1,7 @@
 /** HTTP+JSON: every method of a service, by the google.api.http rules of its descriptor. */
 import { create, type DescMethod, type DescService, type Message } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
+import type { RequestBounds } from "../../rpc/request-bounds.ts";
 import { connectError, wireError } from "../../rpc/errors.ts";
 import { jsonValue, oneLine } from "../../rpc/json-output.ts";
 import type { GuardedService } from "../../rpc/policy.ts";
@@ -21,6 +22,7 @@ export interface RestOptions {
   /** Whether routes that begin with a variable segment are served: the tenant twins. */
   readonly tenantRoutes: boolean;
   readonly maxMessageBytes: number;
+  readonly requestBounds: RequestBounds;
   /** Media type of replies to callers that name none. */
   readonly jsonContentType: string;
   readonly eventStreams: EventStreams;
@@ -87,7 +89,7 @@ class RestBinding {
     await this.#guarded.admit(context);
     const body = await this.#body(exchange, match);
     this.#guarded.agree(context);
-    const input = transcode(match, exchange.query, body, { onConflict: "refuse" });
+    const input = transcode(match, exchange.query, body, { onConflict: "refuse", bounds: this.#options.requestBounds });
     const impl = (this.#guarded.impl as unknown as Record<string, Impl>)[method.localName] as Impl;
     const result = await impl(input, context);
     if (method.methodKind === "server_streaming") return this.#stream(exchange, method, result as AsyncIterable<Message>, context);

@@ -11,14 +11,17 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { reflect, type ReflectMessage } from "@bufbuild/protobuf/reflect";
-import { invalidFields, type JsonInputOptions, parseJsonInput } from "../../rpc/json-input.ts";
+import { invalidFields, parseJsonInput } from "../../rpc/json-input.ts";
 import { decodeJsonText, parseJsonText } from "../../rpc/json-text.ts";
+import { REQUEST_BOUNDS, type RequestBounds } from "../../rpc/request-bounds.ts";
 import { decodeEscapes } from "./path-template.ts";
 import { jsonPath, readQuery, setJson } from "./query.ts";
 import type { Route, RouteMatch, RouteVariable } from "./routes.ts";
 
 /** What {@link transcode} takes besides the request. */
-export interface TranscodeOptions extends JsonInputOptions {
+export interface TranscodeOptions {
+  /** Default {@link REQUEST_BOUNDS}. */
+  readonly bounds?: RequestBounds;
   /**
    * What happens where the path and the body or the query give the same field different values (C-53, C-54): the path's value is taken
    * silently, or INVALID_ARGUMENT names the field. Default `path-wins`, which is what http.proto says.
@@ -39,23 +42,25 @@ export function transcode(
 ): Message {
   const { route } = match;
   const { input } = route.method;
+  const { bounds = REQUEST_BOUNDS } = options;
+  const read = (json: JsonValue): Message => parseJsonInput(input, json, "", { maxDepth: bounds.depth });
   const refuse = options.onConflict === "refuse";
   const inPath = (fields: readonly DescField[]): boolean =>
     route.variables.some(
       (variable) => variable.fields.length === fields.length && variable.fields.every((field, at) => field === fields[at]),
     );
-  const path = parseJsonInput(input, pathJson(match), "", options);
-  const bodyJson = route.body === "none" ? undefined : parseBody(body);
+  const path = read(pathJson(match));
+  const bodyJson = route.body === "none" ? undefined : parseBody(body, bounds);
 
   if (route.body === "whole") {
-    const message = parseJsonInput(input, bodyJson ?? {}, "", options);
+    const message = read(bodyJson ?? {});
     // The query is no part of such a request, but it must not contradict the path either.
-    const stray = refuse ? parseJsonInput(input, readQuery(input, query, inPath), "", options) : create(input);
+    const stray = refuse ? read(readQuery(input, query, inPath)) : create(input);
     return bindPath(route, message, path, refuse ? [message, stray] : []);
   }
   const json = readQuery(input, query, (fields) => fields[0] !== route.body && (refuse || !inPath(fields)));
   if (route.body !== "none" && bodyJson !== undefined) json[route.body.jsonName] = bodyJson;
-  const message = parseJsonInput(input, json, "", options);
+  const message = read(json);
   return bindPath(route, message, path, refuse ? [message] : []);
 }
 
@@ -122,8 +127,8 @@ function decodeButSlashes(segment: string): string | undefined {
 }
 
 /** The JSON of a body; undefined where there is none. */
-function parseBody(body: string | Uint8Array | undefined): JsonValue | undefined {
-  const text = body instanceof Uint8Array ? decodeJsonText(body) : (body ?? "");
+function parseBody(body: string | Uint8Array | undefined, bounds: RequestBounds): JsonValue | undefined {
+  const text = body instanceof Uint8Array ? decodeJsonText(body, bounds) : (body ?? "");
   return text.trim() === "" ? undefined : parseJsonText(text);
 }
 
