@@ -15,7 +15,7 @@ const files = named.length > 0 ? named : globSync("test/**/*.test.ts").toSorted(
 try {
   ensureRedisServer();
   if (files.some((file) => file.includes("test/browser/"))) ensureChromium();
-  if (files.some((file) => /test\/(client\/proxy|deploy\/nginx)\.test\.ts$/.test(file))) ensureNginx();
+  if (files.some((file) => /test\/(client\/proxy|deploy\/nginx|upgrade\/rollout)\.test\.ts$/.test(file))) ensureNginx();
   if (files.some((file) => file.includes("test/cli/completion"))) ensureZsh();
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);

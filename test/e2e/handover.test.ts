@@ -3,16 +3,15 @@ import assert from "node:assert/strict";
 import { after, before, test, type TestContext } from "node:test";
 import { TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { Entry } from "../../src/core/log-entry.ts";
-import type { FollowerRecord, SeenFrame } from "../../src/testing/index.ts";
+import type { FollowerRecord } from "../../src/testing/index.ts";
 import { send } from "../bindings/bed.ts";
-import { CallFailed, type Stream } from "../bindings/callers/caller.ts";
 import { logHeaders } from "../chaos/position.ts";
 import { type RedisServer, redisServer } from "../redis/redis-server.ts";
 import { until } from "../redis/until.ts";
 import { keysOf, storedLog } from "../storage/store-bed.ts";
 import { assertPromises, recordOf } from "./replica.ts";
 import { ReplicaProcess } from "./replica-process.ts";
-import { type First, firstOf, follow } from "./seen.ts";
+import { asFarAsItGoes, firstOf, follow } from "./seen.ts";
 
 const LEASE_MS = 1500;
 const LEASE = { "lease-ms": LEASE_MS, "renew-ms": 400, "sweep-ms": 100 } as const;
@@ -100,21 +99,6 @@ async function begin(home: ReplicaProcess, ticks: number): Promise<Turning[]> {
   const ids = turns.map(({ id }) => id);
   await until("every turn ticks", WITHIN_MS, async () => (await logsOf(ids)).every((log) => log.length > 8));
   return turns;
-}
-
-/** Reads a stream whose replica may go. */
-async function asFarAsItGoes(stream: Stream, first: First): Promise<FollowerRecord> {
-  const frames: SeenFrame[] = [];
-  try {
-    await follow(stream, first, frames);
-  } catch (error) {
-    // Cut off, or told to come back.
-    assert.ok(error instanceof CallFailed || (error as { code?: string }).code === "ECONNRESET", String(error));
-  }
-  // A stream over SSE of a replica that goes ends as if by itself.
-  const last = frames.at(-1)?.response.payload;
-  const whole = last?.case === "statusUpdate" && last.value.status?.state === TaskState.COMPLETED;
-  return { taskId: first.taskId, frames, ended: whole };
 }
 
 /** Waits for the ends of the tasks; checks every promise, and that each had two owners. Answers the logs. */

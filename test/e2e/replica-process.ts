@@ -8,6 +8,12 @@ import { QUICK, type ServerProcess, startServer } from "./server-process.ts";
 
 const TICKING = "test/e2e/agents/ticking.ts";
 
+/** Another version, and its agent. */
+interface ReplicaVersion {
+  readonly main?: string;
+  readonly agent?: string;
+}
+
 /** A replica's process and its callers. */
 export class ReplicaProcess implements AsyncDisposable {
   readonly server: ServerProcess;
@@ -22,11 +28,16 @@ export class ReplicaProcess implements AsyncDisposable {
     this.jsonRpc = new JsonRpcCaller(server.ports.http);
   }
 
-  /** Starts a replica that ticks; `options` by their names on the command line. */
-  static async start(url: string, name: string, options: Readonly<Record<string, string | number>> = {}): Promise<ReplicaProcess> {
+  /** Starts a replica that ticks; `options` by their names on the command line; `version` is this one unless told otherwise. */
+  static async start(
+    url: string,
+    name: string,
+    options: Readonly<Record<string, string | number>> = {},
+    { main, agent = TICKING }: ReplicaVersion = {},
+  ): Promise<ReplicaProcess> {
     const all = { ...options, replica: name, "redis-url": url, "redis-prefix": PLACE.prefix, "redis-shards": PLACE.shards };
     const args = Object.entries(all).flatMap(([option, value]) => [`--${option}`, `${value}`]);
-    return new ReplicaProcess(await startServer([TICKING, "--log", "warn", ...args], QUICK));
+    return new ReplicaProcess(await startServer([agent, "--log", "warn", ...args], QUICK, main));
   }
 
   get callers(): readonly Caller[] {

@@ -106,12 +106,13 @@ export function cli(
   return new CliProcess([MAIN, ...args], env, input);
 }
 
-/** Starts `throughline serve …` and waits until it says where it listens. */
+/** Starts `throughline serve …` and waits until it says where it listens. `main`: the command line of another version. */
 export async function startServer(
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>> = QUICK,
+  main: string = MAIN,
 ): Promise<ServerProcess> {
-  const server = cli(["serve", ...args], env);
+  const server = new CliProcess([main, "serve", ...args], env);
   await server.until(({ stdout }) => stdout.includes("Try it"));
   const port = (name: string): number => Number(new RegExp(`^ +${name} .*:(\\d+)`, "m").exec(server.stdout)?.[1]);
   const ports = { grpc: port("gRPC"), http: port("HTTP\\+JSON"), ops: port("operations") };

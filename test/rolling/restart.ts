@@ -6,12 +6,14 @@ import { removeFolder, temporaryFolder } from "../redis/child-guard.ts";
 import { type Called, PlainCalls } from "./plain-calls.ts";
 import { said } from "./said.ts";
 import { Readers, type Seen } from "./readers.ts";
-import { Service, type ServiceOptions } from "./service.ts";
+import { Service, type ServiceOptions, type ServiceVersion } from "./service.ts";
 
 /** What is restarted, and what goes on meanwhile. */
 export interface RestartOptions extends ServiceOptions {
   readonly streams: number;
   readonly turns: number;
+  /** By what each replica is replaced. Default: what it was. */
+  readonly to?: ServiceVersion;
   /** Milliseconds between two ticks of a turn. */
   readonly tickMs: number;
 }
@@ -49,7 +51,7 @@ export async function rollingRestart(options: RestartOptions, say: (what: string
     await using readers = await Readers.open(service.ports, tasks, options.streams);
     say(`${options.streams} streams are open`);
     const calls = new PlainCalls(service.ports, tasks, ended);
-    const took = await service.roll();
+    const took = await service.roll(options.to);
     say("every replica was replaced");
     const called = await calls.stop();
     writeFileSync(stop, "");

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { Nginx } from "../nginx.ts";
 import { freePort } from "../redis/free-port.ts";
 import { type RedisServer, redisServer } from "../redis/redis-server.ts";
-import { ROOT, type ServerProcess, startServer } from "../e2e/server-process.ts";
+import { QUICK, ROOT, type ServerProcess, startServer } from "../e2e/server-process.ts";
 
-const AGENT = "test/rolling/agent.ts";
+const CURRENT: ServiceVersion = { agent: "test/rolling/agent.ts" };
 
 /** Where nginx listens. */
 export interface ServicePorts {
@@ -25,6 +25,14 @@ export interface ServiceOptions {
   readonly patience?: string;
   /** More options of each replica, by their names on the command line. */
   readonly serve?: Readonly<Record<string, string | number>>;
+  /** What runs. Default: this version with the agent of this folder. */
+  readonly version?: ServiceVersion;
+}
+
+/** A version of the program, and its agent. */
+export interface ServiceVersion {
+  readonly main?: string;
+  readonly agent: string;
 }
 
 interface Place {
@@ -41,11 +49,18 @@ export class Service implements AsyncDisposable {
   readonly #serve: Readonly<Record<string, string | number>>;
   readonly #running: (ServerProcess | undefined)[] = [];
   #nginx: Nginx | undefined;
+  #version: ServiceVersion;
 
-  private constructor(redis: RedisServer, places: readonly Place[], ports: ServicePorts, { serve = {} }: ServiceOptions) {
+  private constructor(
+    redis: RedisServer,
+    places: readonly Place[],
+    ports: ServicePorts,
+    { serve = {}, version = CURRENT }: ServiceOptions,
+  ) {
     this.redis = redis;
     this.ports = ports;
     this.#places = places;
+    this.#version = version;
     this.#serve = { "public-grpc-url": `127.0.0.1:${ports.grpc}`, "public-http-url": `http://127.0.0.1:${ports.http}`, ...serve };
   }
 
@@ -68,8 +83,12 @@ export class Service implements AsyncDisposable {
     }
   }
 
-  /** Replaces one replica after the other: SIGTERM, its end, the next of its name, which is ready when this goes on. Answers milliseconds of each. */
-  async roll(): Promise<number[]> {
+  /**
+   * Replaces one replica after the other: SIGTERM, its end, the next of its name, which is ready when this goes on; by another version where
+   * one is given. Answers milliseconds of each.
+   */
+  async roll(to: ServiceVersion = this.#version): Promise<number[]> {
+    this.#version = to;
     const took: number[] = [];
     for (const index of this.#places.keys()) {
       const began = performance.now();
@@ -85,12 +104,9 @@ export class Service implements AsyncDisposable {
 
   async #start(index: number): Promise<void> {
     const all = { ...this.#serve, ...this.#places[index], "redis-url": this.redis.url };
-    this.#running[index] = await startServer([
-      AGENT,
-      "--log",
-      "warn",
-      ...Object.entries(all).flatMap(([name, value]) => [`--${name}`, `${value}`]),
-    ]);
+    const options = Object.entries(all).flatMap(([name, value]) => [`--${name}`, `${value}`]);
+    const { agent, main } = this.#version;
+    this.#running[index] = await startServer([agent, "--log", "warn", ...options], QUICK, main);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -6,11 +6,13 @@ const WARN_MS = 60_000;
 /** Remembers them, as far as they were met lately. */
 export class LeftToNewer {
   readonly #shards = new Map<number, Set<string>>();
+  readonly #what: string;
   readonly #warn: (message: string) => void;
   #warned = -Infinity;
 
-  /** `warn` is told that there are some, once a minute at most. */
-  constructor(warn: (message: string) => void) {
+  /** `what` waits; `warn` is told of it, once a minute at most. */
+  constructor(what: string, warn: (message: string) => void) {
+    this.#what = what;
     this.#warn = warn;
   }
 
@@ -28,9 +30,7 @@ export class LeftToNewer {
     this.#shards.set(shard, known);
     if (performance.now() - this.#warned < WARN_MS) return;
     this.#warned = performance.now();
-    this.#warn(
-      `redis: tasks wait that a newer version of this program has written to, ${ids[0]} among them; only a replica of it goes on with them`,
-    );
+    this.#warn(`redis: ${this.#what} for a newer version of this program, which has written to task ${ids[0]} among others`);
   }
 
   /** Those of the ids that are none of them. `all`: nothing else waits, so that what is not among the ids is forgotten. */

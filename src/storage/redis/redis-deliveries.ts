@@ -26,7 +26,7 @@ export class RedisDeliveries implements Deliveries {
 
   constructor(context: RedisContext) {
     this.#context = context;
-    this.#newer = new LeftToNewer(context.warn);
+    this.#newer = new LeftToNewer("webhooks wait", context.warn);
     for (const { shard } of context.shards) this.noteDue(shard);
   }
 

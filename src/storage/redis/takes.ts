@@ -44,7 +44,7 @@ export class Takes {
   constructor(context: RedisContext, log: TaskLog) {
     this.#context = context;
     this.#log = log;
-    this.#newer = new LeftToNewer(context.warn);
+    this.#newer = new LeftToNewer("tasks wait", context.warn);
     for (const { shard } of context.shards) this.noteWaiting(shard);
   }
 
