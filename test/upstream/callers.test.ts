@@ -168,6 +168,20 @@ suite("header fields and extensions", () => {
     for (const text of [...shown, ...logged, JSON.stringify(front.server.card)]) assert.ok(!text.includes("s3cret"), text);
   });
 
+  test("that the upstream's binding cannot carry are the caller's fault, and keep nobody waiting", async () => {
+    await using bed = await FrontBed.open("GRPC");
+    const forwardHeaders = ["x-user"];
+    const { server } = await bed.front({ forwardHeaders }, { forwardHeaders });
+    const response = await fetch(`http://127.0.0.1:${server.ports.http}/message:send`, {
+      method: "POST",
+      headers: { "a2a-version": "1.0", "content-type": "application/json", "x-user": "J\u00f6rg" },
+      body: JSON.stringify({ message: { messageId: "m", role: "ROLE_USER", parts: [{ text: "complete" }] } }),
+    });
+    const body = await response.text();
+    assert.equal(response.status, 400, body);
+    assert.ok(body.includes("x-user") && !body.includes('rg"'), body);
+  });
+
   test("of an answer reach the upstream with the answer and all that comes after it, and so does its metadata", async () => {
     await using bed = await ForeignBed.open();
     const forwardHeaders = ["authorization"];
