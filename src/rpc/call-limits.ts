@@ -101,12 +101,12 @@ class Places {
 }
 
 /**
- * Whom a call counts for: its principal, by name. Where callers are not told apart it is the address that their connection comes from, of IPv6
- * the network of 64 bits: who has one of its addresses has them all. Behind a proxy that is the proxy's.
+ * Whom a call counts for: its principal, by name. Where callers are not told apart, or nobody vouches for them, it is the address that their
+ * connection comes from, of IPv6 the network of 64 bits: who has one of its addresses has them all. Behind a proxy that is the proxy's.
  */
 function countedAs(context: HandlerContext): string {
   const principal = principalOf(context);
-  if (principal !== ANONYMOUS_PRINCIPAL) return `p:${principal.name}`;
+  if (principal !== ANONYMOUS_PRINCIPAL && principal.unproven !== true) return `p:${principal.name}`;
   return `a:${network(context.values.get(peerAddressKey)())}`;
 }
 

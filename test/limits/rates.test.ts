@@ -4,6 +4,7 @@ import { suite, test } from "node:test";
 import { Spender } from "../../src/core/spender.ts";
 import type { Quotas } from "../../src/core/quotas.ts";
 import { TaskError } from "../../src/core/errors.ts";
+import { callersByCredentials } from "../../src/upstream/callers-by-credentials.ts";
 import { errorOf, openBed } from "../bindings/bed.ts";
 import type { Caller, CallOptions } from "../bindings/callers/caller.ts";
 import { checkFailure } from "../bindings/failures.ts";
@@ -85,6 +86,13 @@ suite("the rate of a caller", () => {
   test("is that of an address where callers are not told apart", async () => {
     await using bed = await openBed({ limits: { rates: { ListTasks: rate(2) } } });
     assert.equal(await refusals(bed.callers, 5, {}), 3);
+  });
+
+  test("is that of an address where nobody vouches for who callers say that they are", async () => {
+    const authenticate = callersByCredentials(["authorization"]);
+    await using bed = await openBed({ authenticate, limits: { rates: { ListTasks: rate(2) } } });
+    const refused = await Promise.all(Array.from({ length: 5 }, (_, at) => refusals([bed.rest], 1, as(`made-up-${at}`))));
+    assert.equal(refused.filter((count) => count === 1).length, 3);
   });
 
   test("is one for all replicas of a Redis", async () => {

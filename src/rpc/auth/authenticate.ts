@@ -12,6 +12,11 @@ export interface Principal {
   readonly tenants?: readonly string[] | undefined;
   /** What else is known of it, for the agent. It is stored with the task. Default: nothing. */
   readonly claims?: JsonObject;
+  /**
+   * Nobody has vouched for it: whoever makes up a name is another one. Its calls count as those of the address that they come from. Default
+   * false.
+   */
+  readonly unproven?: boolean;
 }
 
 /** Why a call was turned away, and what it should bring. */
