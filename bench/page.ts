@@ -100,7 +100,7 @@ function cell(result: Result | undefined, unit: string, cpu: boolean): string {
 /** What is not aimed at by name, as to be first beside Python, is told only where it is missed. */
 function aimOf({ aim, unit, beside, reached }: Result): string[] {
   if (aim === undefined || reached === undefined || (reached && (beside === "go" || beside === "python"))) return [];
-  const text = `${AIM_TEXT[aim.kind](Number(aim.value.toFixed(2)), unit)}${beside === "" ? "" : ` ${beside}`}`;
+  const text = `${AIM_TEXT[aim.kind](aim.value, unit)}${beside === "" ? "" : ` ${beside}`}`;
   return [reached ? text : `**missed: ${text}**`];
 }
 

@@ -34,8 +34,8 @@ export function table(verdicts: readonly Verdict[]): string {
 
 /** An aim as text. */
 export const AIM_TEXT: Readonly<Record<Aim["kind"], (value: number, unit: string) => string>> = {
-  "ratio-at-least": (value) => `>= ${value}x`,
-  "ratio-at-most": (value) => `<= ${value}x`,
+  "ratio-at-least": (value) => `>= ${Number(value.toFixed(2))}x`,
+  "ratio-at-most": (value) => `<= ${Number(value.toFixed(2))}x`,
   "at-most": (value, unit) => `<= ${value} ${unit}`,
   "beyond-at-most": (value, unit) => `<= ${value} ${unit} more`,
 };

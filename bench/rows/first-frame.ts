@@ -1,18 +1,19 @@
 /** How long a caller waits for the first frame of a stream. */
 import type { Row } from "./row.ts";
 
-const SILENT_MS = 2_000;
+const SILENT_MS = 1_000;
 
 export const firstFrame: Row = {
   name: "first-frame",
+  bindings: ["grpc", "rest"],
   metrics: [
     {
       key: "silent",
-      title: "first frame, agent silent for 2 s before all else",
+      title: "first frame, agent silent for 1 s before all else",
       unit: "ms",
       aim: () => ({ kind: "at-most", value: 20 }),
     },
-    { key: "start", title: "first frame, agent silent for 2 s after WORKING", unit: "ms", aim: () => ({ kind: "at-most", value: 20 }) },
+    { key: "start", title: "first frame, agent silent for 1 s after WORKING", unit: "ms", aim: () => ({ kind: "at-most", value: 20 }) },
     { key: "burst", title: "first frame, 1,000 events without a pause", unit: "ms", aim: () => ({ kind: "at-most", value: 20 }) },
   ],
   async run({ open, quick }) {

@@ -39,6 +39,7 @@ export const idle: Row = {
 
 export const idleSubscribers: Row = {
   name: "idle-subscribers",
+  bindings: ["grpc", "connect", "grpcweb"],
   fresh: true,
   metrics: [
     { key: "rss", title: "2,000 more streams on one held task (RSS)", unit: "kB/stream" },

@@ -16,6 +16,7 @@ type Kind = keyof typeof MEASURED;
 
 export const latency: Row = {
   name: "latency",
+  bindings: ["grpc", "rest"],
   metrics: (Object.keys(MEASURED) as Kind[]).flatMap((kind) =>
     QUANTILES.map((share): Metric => ({
       key: keyOf(kind, share),
