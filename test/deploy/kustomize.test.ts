@@ -9,7 +9,7 @@ import { healthOf, Probes } from "../../src/server/probes.ts";
 import { checkObjects } from "./object-schemas.ts";
 import { CANNOT_RENDER, type KubernetesObject, render } from "./render.ts";
 
-const OVERLAYS = ["embedded", "redis", "redis-cluster", "istio", "istio/gateway", "gateway-api"] as const;
+const OVERLAYS = ["embedded", "redis", "redis-cluster", "istio", "istio/gateway", "gateway-api", "monitoring"] as const;
 const STREAMING = Object.values(A2AService.method).filter(({ methodKind }) => methodKind === "server_streaming");
 /** What is left between the end of a drain and the kill. */
 const RESERVE_S = 4;
@@ -170,10 +170,24 @@ suite("the kustomizations", { timeout: 600_000, skip: CANNOT_RENDER }, () => {
     const elastic = ["HorizontalPodAutoscaler", "PodDisruptionBudget"];
     assert.equal(deployment("embedded").spec.replicas, 1);
     assert.ok(elastic.every((kind) => !kinds("embedded").has(kind)));
-    for (const overlay of ["redis", "redis-cluster", "istio", "gateway-api"]) {
+    for (const overlay of ["redis", "redis-cluster", "istio", "gateway-api", "monitoring"]) {
       assert.equal(deployment(overlay).spec.replicas, undefined);
       assert.ok(elastic.every((kind) => kinds(overlay).has(kind)));
     }
+  });
+
+  test("have each pod scraped at the port and the path where its metrics are", () => {
+    const { selector, podMetricsEndpoints } = one("monitoring", "PodMonitor")["spec"] as {
+      selector: { matchLabels: Record<string, string> };
+      podMetricsEndpoints: { port: string; path: string }[];
+    };
+    const { template } = deployment("monitoring").spec;
+    assert.ok(matches(template.metadata.labels, selector.matchLabels));
+    const ports = new Set(template.spec.containers.flatMap((container) => container.ports.map(({ name }) => name)));
+    assert.deepEqual(
+      podMetricsEndpoints.map(({ port, path }) => [ports.has(port), path]),
+      [[true, "/metrics"]],
+    );
   });
 
   test("let streams of every binding stay open in a mesh: no timeout of their route, an hour of silence", () => {

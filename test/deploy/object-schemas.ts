@@ -11,6 +11,7 @@ import type { KubernetesObject } from "./render.ts";
 const PACKAGES = [
   [/(^|\.)gateway\.networking\.k8s\.io\//, "@kubernetes-models/gateway-api"],
   [/\.istio\.io\//, "@kubernetes-models/istio"],
+  [/^monitoring\.coreos\.com\//, "@kubernetes-models/prometheus-operator"],
   [/^(v1|apps\/|policy\/|autoscaling\/|networking\.k8s\.io\/)/, "kubernetes-models"],
 ] as const;
 

@@ -1,7 +1,5 @@
 /** What the program sets up by itself, and by the standard variables of OpenTelemetry. */
 import assert from "node:assert/strict";
-import { createServer, type IncomingMessage } from "node:http";
-import type { AddressInfo } from "node:net";
 import { suite, test } from "node:test";
 import { OptionsError } from "../../src/server/options.ts";
 import { readTelemetryPlan } from "../../src/server/telemetry/sdk-variables.ts";
@@ -9,37 +7,10 @@ import { GrpcCaller } from "../bindings/callers/grpc.ts";
 import { HttpClient } from "../bindings/callers/http.ts";
 import { send } from "../bindings/bed.ts";
 import { QUICK, runCli, startServer } from "../e2e/server-process.ts";
+import { Collector } from "./collector.ts";
 import { parseSamples, sumOf } from "./scraped.ts";
 
 const AGENT = "test/e2e/agents/ticking.ts";
-
-/** A collector: keeps what is posted to it. */
-class Collector implements AsyncDisposable {
-  readonly requests: { readonly path: string; readonly headers: IncomingMessage["headers"]; readonly body: Buffer }[] = [];
-  readonly #server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    request.on("end", () => {
-      this.requests.push({ path: request.url ?? "", headers: request.headers, body: Buffer.concat(chunks) });
-      response.writeHead(200).end();
-    });
-  });
-
-  static async open(): Promise<Collector> {
-    const collector = new Collector();
-    await new Promise<void>((resolve) => collector.#server.listen(0, "127.0.0.1", resolve));
-    return collector;
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise((resolve) => this.#server.close(resolve));
-  }
-}
 
 suite("telemetry of the program", { timeout: 180_000 }, () => {
   test("metrics are at /metrics of the operations port, and nowhere else", async () => {
@@ -75,7 +46,7 @@ suite("telemetry of the program", { timeout: 180_000 }, () => {
       caller.close();
       await server[Symbol.asyncDispose]();
     }
-    const metrics = collector.requests.filter(({ path }) => path === "/v1/metrics");
+    const metrics = collector.of("metrics");
     assert.ok(metrics.length >= 1);
     for (const { headers, body } of metrics) {
       assert.deepEqual([headers["content-type"], headers["x-key"]], ["application/x-protobuf", "k1"]);
