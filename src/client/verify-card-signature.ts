@@ -63,7 +63,9 @@ function remoteKeys(url: string, fetch: TrustedKeys["fetch"]): RemoteKeys {
   return createRemoteJWKSet(new URL(url), fetch === undefined ? {} : { [customFetch]: fetch });
 }
 
-/** Why a signature does not count; undefined where it does. */
+type Signature = Parameters<typeof flattenedVerify>[0];
+
+/** Why a signature does not count; undefined where it does. Keys at hand are tried before others are fetched. */
 async function faultOf(
   { protected: header, signature }: AgentCardSignature,
   payloads: readonly string[],
@@ -73,24 +75,53 @@ async function faultOf(
   try {
     const { kid, jku } = decodeProtectedHeader({ protected: header });
     if (kid === undefined) return "a signature names no key";
-    const known = [...keys.filter((key) => key.kid === kid), ...(await fetched(kid, jku, remote))];
-    if (known.length === 0) return "a signature is by a key that is not trusted";
-    const good = known.filter(isGood);
-    if (good.length === 0) return "a signature is by a key that has expired or was revoked";
-    for (const key of good)
-      for (const payload of payloads) if (await isBy(key, { protected: header, payload, signature })) return undefined;
-    return "a signature does not fit the card";
+    const signatures = payloads.map((payload) => ({ protected: header, payload, signature }));
+    const fault = await faultWith(
+      keys.filter((key) => key.kid === kid),
+      signatures,
+    );
+    if (fault === undefined) return undefined;
+    const more = await fetched(kid, jku, remote);
+    return more.keys.length === 0 ? (more.fault ?? fault) : await faultWith(more.keys, signatures);
   } catch (error) {
-    return `a signature cannot be judged: ${(error as Error).message}`;
+    return unjudged(error);
   }
 }
 
-/** The keys of a name in the sets that a signature may mean: the one that it names, where it names one, else all. */
-async function fetched(kid: string, jku: unknown, remote: ReadonlyMap<string, RemoteKeys>): Promise<JWK[]> {
+/** The same, by the keys of its name. Each is judged for itself: names are given more than once. */
+async function faultWith(known: readonly JWK[], signatures: readonly Signature[]): Promise<string | undefined> {
+  if (known.length === 0) return "a signature is by a key that is not trusted";
+  const good = known.filter(isGood);
+  if (good.length === 0) return "a signature is by a key that has expired or was revoked";
+  let fault: string | undefined;
+  for (const key of good) {
+    try {
+      for (const signature of signatures) if (await isBy(key, signature)) return undefined;
+    } catch (error) {
+      fault ??= unjudged(error);
+    }
+  }
+  return fault ?? "a signature does not fit the card";
+}
+
+function unjudged(error: unknown): string {
+  return `a signature cannot be judged: ${(error as Error).message}`;
+}
+
+/** The keys of a name in the sets that a signature may mean: the one that it names, where it names one, else all that can be had. */
+async function fetched(
+  kid: string,
+  jku: unknown,
+  remote: ReadonlyMap<string, RemoteKeys>,
+): Promise<{ readonly keys: readonly JWK[]; readonly fault: string | undefined }> {
   const named = typeof jku === "string" ? URL.parse(jku)?.href : undefined;
   const sets = jku === undefined ? [...remote.values()] : [named === undefined ? undefined : remote.get(named)];
-  const found = await Promise.all(sets.filter((set) => set !== undefined).map((set) => keysOf(set, kid)));
-  return found.flat();
+  const found = await Promise.allSettled(sets.filter((set) => set !== undefined).map((set) => keysOf(set, kid)));
+  const failed = found.find((one) => one.status === "rejected");
+  return {
+    keys: found.flatMap((one) => (one.status === "fulfilled" ? one.value : [])),
+    fault: failed && unjudged(failed.reason),
+  };
 }
 
 async function keysOf(set: RemoteKeys, kid: string): Promise<JWK[]> {
@@ -107,16 +138,21 @@ function isGood(key: JWK): boolean {
   if (revoked !== undefined || (use !== undefined && use !== "sig")) return false;
   if ((typeof exp === "number" && exp <= now) || (typeof nbf === "number" && nbf > now)) return false;
   if (x5c?.[0] === undefined) return true;
-  const { validFromDate, validToDate } = new X509Certificate(Buffer.from(x5c[0], "base64"));
-  return validFromDate.getTime() <= Date.now() && Date.now() < validToDate.getTime();
+  try {
+    const { validFromDate, validToDate } = new X509Certificate(Buffer.from(x5c[0], "base64"));
+    return validFromDate.getTime() <= Date.now() && Date.now() < validToDate.getTime();
+  } catch {
+    return false;
+  }
 }
 
-async function isBy(key: JWK, jws: Parameters<typeof flattenedVerify>[0]): Promise<boolean> {
+/** A key of another kind than the signature's has not made it. */
+async function isBy(key: JWK, jws: Signature): Promise<boolean> {
   try {
     await flattenedVerify(jws, key, { algorithms: ALGORITHMS });
     return true;
   } catch (error) {
-    if (error instanceof errors.JWSSignatureVerificationFailed) return false;
-    throw error;
+    if (error instanceof errors.JOSEError && !(error instanceof errors.JWSSignatureVerificationFailed)) throw error;
+    return false;
   }
 }

@@ -75,6 +75,34 @@ suite("a client that verifies cards", { timeout: 60_000 }, () => {
     await verifyCardSignature({ keys: [open] })(await signedBy({ key }), {});
   });
 
+  test("tries every key of a name: one of another kind, or one that cannot be read, stands in the way of none", async () => {
+    const { key, open } = await newKey("1");
+    const rsa = await generateKeyPair("RS256", { extractable: true });
+    const others: readonly JWK[] = [
+      { ...(await exportJWK(rsa.publicKey)), kid: "1" },
+      { kty: "unheard of", kid: "1" } as unknown as JWK,
+      { ...open, x: "AAAA" },
+      { ...open, x5c: ["no certificate"] },
+    ];
+    const card = await signedBy({ key });
+    await verifyCardSignature({ keys: [...others, open] })(card, {});
+    const verify = verifyCardSignature({ keys: others });
+    assert.match(await why(verify, card), /^a signature (cannot be judged|does not fit)/);
+  });
+
+  test("needs no set that cannot be had where another one, or a key at hand, has the key", async () => {
+    const { key, open } = await newKey("a");
+    const fetch = async (url: string): Promise<Response> => {
+      if (url.includes("down")) throw new Error("it is down");
+      return Response.json({ keys: [open] });
+    };
+    const [down, up] = ["https://down.example/jwks", "https://up.example/jwks"];
+    const card = await signedBy({ key });
+    await verifyCardSignature({ jwksUrls: [down, up], fetch })(card, {});
+    await verifyCardSignature({ keys: [open], jwksUrls: [down], fetch })(card, {});
+    assert.match(await why(verifyCardSignature({ jwksUrls: [down], fetch }), card), /^a signature cannot be judged/);
+  });
+
   test("takes no signature by a secret or by nothing", async () => {
     const secret: JWK = { kty: "oct", k: base64url.encode("a secret that everybody knows, as it is"), kid: "a", alg: "HS256" };
     assert.match(
