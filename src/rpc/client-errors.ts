@@ -66,7 +66,7 @@ function retryAfterMs(error: ConnectError): number | undefined {
   const [delay] = error.findDetails(RetryInfoSchema).flatMap(({ retryDelay }) => retryDelay ?? []);
   if (delay !== undefined) return Math.max(0, Number(delay.seconds) * 1000 + Math.ceil(delay.nanos / 1_000_000));
   const header = error.metadata.get("retry-after")?.trim() ?? "";
-  if (/^\d{1,9}$/.test(header)) return Number(header) * 1000;
+  if (/^\d+$/.test(header)) return Number(header) * 1000;
   const date = header === "" ? Number.NaN : Date.parse(header);
   return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
 }

@@ -127,6 +127,6 @@ function failed(error: unknown, timedOut: boolean): Posted {
 /** Seconds, or a date (RFC 9110, 10.2.3). */
 function retryAfterMs(value: string | string[] | undefined): number | undefined {
   if (typeof value !== "string") return undefined;
-  const ms = /^\d{1,9}$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
-  return Number.isFinite(ms) && ms > 0 ? Math.min(ms, MAX_RETRY_AFTER_MS) : undefined;
+  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+  return ms > 0 ? Math.min(ms, MAX_RETRY_AFTER_MS) : undefined;
 }

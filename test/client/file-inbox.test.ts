@@ -1,6 +1,6 @@
 /** The inbox of files: what it keeps, for whom, and how long. */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, truncateSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite, test } from "node:test";
@@ -59,6 +59,15 @@ suite("an inbox of files", () => {
       assert.equal(news.filter(Boolean).length, 1);
       const tasks = await Promise.all(inboxes.map((inbox, at) => inbox.bind("w", `t-${at}`)));
       assert.equal(new Set(tasks).size, 1);
+    }));
+
+  test("a file that was cut off is named, and not passed over", () =>
+    withFolder(async (folder) => {
+      const inbox = new FileInbox(folder);
+      for (const id of ["a", "b"]) await inbox.put(stored(id, 1));
+      const [name = ""] = readdirSync(join(folder, "pending"));
+      truncateSync(join(folder, "pending", name), 10);
+      await assert.rejects(inbox.pending(), (error: Error) => error.message.includes(name));
     }));
 
   test("they come back in the order in which they came", () =>

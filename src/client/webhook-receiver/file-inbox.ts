@@ -12,7 +12,7 @@ const REMEMBERED_MS = 90 * DAY_MS;
 /**
  * An inbox of files: `pending/<digest>.json` each with a notification, `seen/<digest>` each for one that has come, `tasks/<webhook>` each with the id
  * of its task. Any number of processes may receive into it, and one hands on; a notification whose process died in the middle comes again. What is
- * older than 90 days is forgotten, but for what is pending.
+ * older than 90 days is forgotten, but for what is pending. A file that cannot be read ends what is handed on, with an error that names it.
  */
 export class FileInbox implements Inbox {
   readonly directory: string;
@@ -34,9 +34,8 @@ export class FileInbox implements Inbox {
 
   async pending(): Promise<readonly StoredNotification[]> {
     const names = (await this.#names("pending")).filter((name) => name.endsWith(".json"));
-    const texts = await Promise.all(names.map((name) => readFile(this.#path("pending", name), "utf8").catch(unlessMissing(undefined))));
-    const stored = texts.flatMap((text) => (text === undefined ? [] : [JSON.parse(text) as StoredNotification]));
-    return stored.toSorted((a, b) => a.receivedAt - b.receivedAt);
+    const read = await Promise.all(names.map((name) => readStored(this.#path("pending", name))));
+    return read.filter((stored) => stored !== undefined).toSorted((a, b) => a.receivedAt - b.receivedAt);
   }
 
   async done(notification: StoredNotification): Promise<void> {
@@ -70,6 +69,16 @@ export class FileInbox implements Inbox {
 
   #path(folder: string, name: string): string {
     return join(this.directory, folder, name);
+  }
+}
+
+/** A notification as it was put; undefined where it is not there any more. Throws an error that names the file where somebody else has changed it. */
+async function readStored(path: string): Promise<StoredNotification | undefined> {
+  const text = await readFile(path, "utf8").catch(unlessMissing(undefined));
+  try {
+    return text === undefined ? undefined : (JSON.parse(text) as StoredNotification);
+  } catch (cause) {
+    throw new Error(`${path} is no notification as it was stored: repair it, or take it away`, { cause });
   }
 }
 
