@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { judge } from "../../bench/judge.ts";
 import { performanceTable, withTable } from "../../bench/page.ts";
 import { merge, readResults, type Result, type Results } from "../../bench/results.ts";
+import { ROWS } from "../../bench/rows/index.ts";
 import type { Aim } from "../../bench/rows/row.ts";
 
 const PAGE = readFileSync(fileURLToPath(new URL("../../docs/performance.md", import.meta.url)), "utf8");
@@ -31,6 +32,21 @@ const results = (...list: readonly Result[]): Results => ({ host: { cores: 2, no
 suite("docs/performance.md", () => {
   test("has the table of bench/results.json", () => {
     assert.equal(PAGE, withTable(PAGE, readResults()), "npm run bench writes it");
+  });
+
+  test("names the versions of the SDKs that are measured", () => {
+    const read = (path: string): string => readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), "utf8");
+    const js = (JSON.parse(read("package.json")) as { devDependencies: Record<string, string> }).devDependencies["@a2a-js/sdk"];
+    const go = /a2a-go\/v2 v(\S+)/.exec(read("test/interop/go/go.mod"))?.[1];
+    const python = /^a2a-sdk==(\S+)/m.exec(read("test/interop/python/requirements.txt"))?.[1];
+    for (const version of [`\`@a2a-js/sdk\` ${js}`, `a2a-go ${go}`, `a2a-sdk ${python}`]) assert.ok(PAGE.includes(version), version);
+  });
+
+  test("explains every row", () => {
+    const named = [...PAGE.slice(PAGE.indexOf("## What the rows are")).matchAll(/^\| ([\w-]+(?:, [\w-]+)*) \|/gmu)].flatMap(
+      ([, names = ""]) => names.split(", "),
+    );
+    for (const { name } of ROWS) assert.ok(named.includes(name), name);
   });
 
   test("without the marks is refused", () => {
