@@ -40,5 +40,5 @@ export type * from "./core/storage.ts";
 export { Entry, type EntryKind, formatPosition, type NewEntry, parsePosition, type Position } from "./core/log-entry.ts";
 export { type Applied, apply, type ArtifactNote, isAtRest, isInterrupted, isTerminal } from "./core/task.ts";
 export { type Reason, RefusedError, TaskError, type Violation } from "./core/errors.ts";
-export type { Log } from "./core/telemetry.ts";
+export type { Backlog, Log, Measures } from "./core/telemetry.ts";
 export { MemoryStorage, type MemoryStorageOptions } from "./storage/memory/memory-storage.ts";
