@@ -123,12 +123,17 @@ async function afterFailure(
   if (!left) await reportFailure(thrown, { json: call.flags.json === true });
   await printer.end(task, incomplete).catch(() => undefined);
   const id = task?.id ?? taskId ?? (unknown ? thrown.taskId : undefined);
-  const isGone = thrown instanceof A2AError && thrown.reason === "TASK_NOT_FOUND";
-  if (isGone) return open ? EXIT.running : EXIT.failed;
+  if (isGone(thrown)) return open ? EXIT.running : EXIT.failed;
   if (id !== undefined) say(`come back: ${call.again("follow", id)}`);
   else
     say(
       `no task was heard of, and there may be one. Where agents know repeats, the same message is the same task: --message-id ${messageId}`,
     );
   return open ? EXIT.running : EXIT.failed;
+}
+
+/** Whether the agent knows no such task: there is none to come back to. */
+function isGone(thrown: unknown): boolean {
+  const told = thrown instanceof UnknownOutcomeError ? thrown.cause : thrown;
+  return told instanceof A2AError && told.reason === "TASK_NOT_FOUND";
 }

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import type { ClientBinding } from "../../src/client/client-options.ts";
+import { eventStream, RawServer } from "../bindings/transport/raw-server.ts";
 import { type CliProcess, COMMAND } from "../e2e/server-process.ts";
 import { cliBed, jsonLines, taskIdOf } from "./cli-bed.ts";
 
@@ -93,6 +94,22 @@ suite("a task that is waited for", { concurrency: 2, timeout: 240_000 }, () => {
     assert.equal(last.task.status.state, "TASK_STATE_WORKING");
     assert.ok(process.stderr.endsWith(`the time that --timeout gives is over\ncome back: ${COMMAND} follow ${last.task.id}\n`));
     open();
+  });
+
+  test("is not to be come back to where its agent does not know it any more", async () => {
+    const task = { id: "t-1", contextId: "c", status: { state: "TASK_STATE_WORKING" } };
+    const details = [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "TASK_NOT_FOUND", domain: "a2a-protocol.org" }];
+    const server = await RawServer.open(({ target, headers: { host } }) => {
+      const supportedInterfaces = [{ url: `http://${host}`, protocolBinding: "HTTP+JSON", protocolVersion: "1.0" }];
+      if (target.endsWith("agent-card.json"))
+        return { body: JSON.stringify({ name: "an agent", version: "1", capabilities: { streaming: true }, supportedInterfaces }) };
+      if (target === "/message:stream") return eventStream([`data: ${JSON.stringify({ task })}\n\n`]);
+      return { status: 404, body: JSON.stringify({ error: { code: 404, status: "NOT_FOUND", message: "no such task", details } }) };
+    });
+    await using _ = server;
+    const { code, stderr } = await bed.run(["send", "--agent", server.url, "hello"]);
+    assert.equal(code, 4);
+    assert.match(stderr, /the outcome is unknown: the work may have run \(no such task\)\n$/);
   });
 
   test("is left when nobody reads what is printed", async () => {
