@@ -171,5 +171,6 @@ export function* headersOf(request: HttpRequest): IterableIterator<[string, stri
 
 /** Ends the call's signal when the peer leaves before its reply is whole. */
 export function watchPeer({ response }: Exchange, context: CallContext): void {
-  response.once("close", () => context.end(response.writableFinished ? undefined : GONE));
+  // Over HTTP/2 what was reset counts as finished too.
+  response.once("close", () => context.end(response.writableEnded && response.writableFinished ? undefined : GONE));
 }

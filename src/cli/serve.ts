@@ -5,9 +5,7 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { Command, Option } from "commander";
-import { pino } from "pino";
 import type { Agent } from "../core/agent.ts";
-import type { Log } from "../core/telemetry.ts";
 import { OptionsError, type ServerOptions } from "../server/options.ts";
 import type { DrainOptions, RunningServer } from "../server/serve.ts";
 import type { Telemetry } from "../server/telemetry/sdk.ts";
@@ -77,7 +75,8 @@ async function run(command: Command, path: string | undefined, flags: Record<str
   const { serve } = await import("../server/serve.ts");
   const { openFront } = await import("./front.ts");
   const { startTelemetry } = await import("../server/telemetry/sdk.ts");
-  const log = logger(flags["log"] ?? "info");
+  const { pinoLog } = await import("../server/telemetry/pino-log.ts");
+  const log = pinoLog(flags["log"] ?? "info");
   // Before the agent is loaded: what it measures itself is told too.
   const telemetry = await startTelemetry({ replica: options.replica, log });
   await using failed = new AsyncDisposableStack();
@@ -127,18 +126,6 @@ async function loadAgent(path: string): Promise<Agent> {
   if (typeof agent?.run !== "function" || typeof agent.card !== "object" || agent.card === null)
     throw new OptionsError(`<agent>: the default export of ${path} is no agent: it needs card and run`);
   return agent as Agent;
-}
-
-function logger(level: string): Log {
-  const log = pino(
-    { level, redact: ["*.authorization", "*.token", "*.credentials"], serializers: { error: pino.stdSerializers.err } },
-    pino.destination(2),
-  );
-  return {
-    info: (facts, message) => log.info(facts, message),
-    warn: (facts, message) => log.warn(facts, message),
-    error: (facts, message) => log.error(facts, message),
-  };
 }
 
 /** SIGTERM drains; SIGINT (a person, no load balancer) drains at once; a second signal skips the waiting. */

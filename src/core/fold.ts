@@ -20,6 +20,8 @@ export interface Snapshot {
   readonly position: Position;
   /** What the agent left last for its turns; absent where it left nothing. */
   readonly memo?: JsonObject | undefined;
+  /** The last command, where the fold still knows it. */
+  readonly command?: Command | undefined;
 }
 
 /** A fold that goes on: entries are added to it in the order of their offsets. */
@@ -99,7 +101,7 @@ export class Fold {
 
   /** The task at this position, made once per position. */
   snapshot(): Snapshot {
-    this.#view ??= { task: copyTask(this.task), position: this.#position, memo: this.memo };
+    this.#view ??= { task: copyTask(this.task), position: this.#position, memo: this.memo, command: this.#commands.at(-1)?.command };
     return this.#view;
   }
 

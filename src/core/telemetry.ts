@@ -3,6 +3,8 @@ import type { TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 
 /** Structured logging: facts first, then a sentence. Nothing of it reaches a caller. */
 export interface Log {
+  /** Absent where nobody reads it: nothing need be made for it then. */
+  debug?(facts: Readonly<Record<string, unknown>>, message: string): void;
   info(facts: Readonly<Record<string, unknown>>, message: string): void;
   warn(facts: Readonly<Record<string, unknown>>, message: string): void;
   error(facts: Readonly<Record<string, unknown>>, message: string): void;

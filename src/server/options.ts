@@ -3,6 +3,7 @@ import { hostname } from "node:os";
 import { z } from "zod";
 import { authSchema, tokensSchema } from "./auth-options.ts";
 import { limitSchema } from "./limit-options.ts";
+import { callLogSchema } from "./telemetry-options.ts";
 import { pushSchema } from "./push-options.ts";
 import { signingSchema } from "./signing-options.ts";
 import { tlsSchema } from "./tls-options.ts";
@@ -98,6 +99,7 @@ export const optionsSchema = z.strictObject({
     .describe("How repeated sends are joined."),
   push: pushSchema.prefault({}).describe("Webhooks."),
   limits: limitSchema.prefault({}).describe("What callers and agents may ask of a server."),
+  callLog: callLogSchema,
   closeOnInputRequired: z.enum(["send", "all", "none"]).default("send").describe("Streams that end at INPUT_REQUIRED."),
   cors: corsSchema.prefault({}).describe("Calls from browsers."),
   jsonContentType: z

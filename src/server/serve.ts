@@ -46,7 +46,7 @@ import { openStorage } from "./open-storage.ts";
 import { opsServer, type Scrape } from "./ops.ts";
 import { healthOf, Probes } from "./probes.ts";
 import { SigningKeys } from "./signing-keys.ts";
-import { Meters } from "./telemetry/meters.ts";
+import { type ServerTelemetry, serverTelemetry } from "./telemetry/server-telemetry.ts";
 import { TlsFiles } from "./tls-files.ts";
 import { ServerWebhooks } from "./webhooks.ts";
 import { resolveOptions, type ServerOptions, type ServerOptionsInput } from "./options.ts";
@@ -90,9 +90,9 @@ export async function serve(init: ServeInit): Promise<RunningServer> {
   const options = resolveOptions(given);
   const [tls, keys] = [await TlsFiles.open(options.tls, log), await SigningKeys.open(options.signing.keys)];
   const access = accessOf(options, { authenticate, authorize }, log);
-  const measures = new Meters();
-  const own = storage === undefined ? await openStorage(agent, options, { log, measures }) : undefined;
-  const parts = { storage: storage ?? own, ownsStorage: own !== undefined, access, ownerOf, tls, keys, log, measures, scrape };
+  const telemetry = serverTelemetry(log, options);
+  const own = storage === undefined ? await openStorage(agent, options, { log, measures: telemetry.measures }) : undefined;
+  const parts = { storage: storage ?? own, ownsStorage: own !== undefined, access, ownerOf, tls, keys, log, telemetry, scrape };
   const server = new RunningServer(agent, options, parts);
   await server.start();
   return server;
@@ -104,7 +104,7 @@ export class RunningServer implements AsyncDisposable {
   /** The card as it is served. */
   readonly card: AgentCard;
   readonly #log: Log;
-  readonly #measures: Meters;
+  readonly #telemetry: ServerTelemetry;
   readonly #storage: Storage;
   readonly #ownsStorage: boolean;
   readonly #streams: Streams;
@@ -127,12 +127,12 @@ export class RunningServer implements AsyncDisposable {
   #drained: Promise<void> | undefined;
 
   constructor(agent: Agent, options: ServerOptions, parts: Parts) {
-    const { access, log, measures, tls, keys, ownerOf } = parts;
+    const { access, log, telemetry, tls, keys, ownerOf } = parts;
+    const { measures, tracing, observer } = telemetry;
     this.#streams = new Streams(streamDrained, measures);
-    const [streams, waits] = [this.#streams, this.#waits];
     this.options = options;
     this.#log = log;
-    this.#measures = measures;
+    this.#telemetry = telemetry;
     this.#storage = parts.storage ?? new MemoryStorage(options);
     this.#ownsStorage = parts.ownsStorage;
     this.#tls = tls;
@@ -146,8 +146,7 @@ export class RunningServer implements AsyncDisposable {
     this.#snapshots = snapshots;
     this.#webhooks = new ServerWebhooks(options);
     const abandon = (taskId: string): Promise<void> => abandonTask({ agent, log, storage, snapshots }, taskId);
-    this.#worker = new Worker({ agent, storage, snapshots, options, log, measures, abandon });
-    const worker = this.#worker;
+    this.#worker = new Worker({ agent, storage, snapshots, options, log, measures, tracing, abandon });
     const service = new A2AServiceImpl({
       agent,
       log,
@@ -155,16 +154,17 @@ export class RunningServer implements AsyncDisposable {
       card: this.card,
       storage,
       snapshots,
-      worker,
+      worker: this.#worker,
       options,
-      streams,
-      waits,
+      streams: this.#streams,
+      waits: this.#waits,
       ownerOf,
       signCard: (extendedCard) => this.#sign(extendedCard),
     });
     const rates = new Spender(storage);
     const guarded = guard(A2AService, service, {
       limits: new CallLimits(options.limits, (key, rate) => rates.take(key, rate)),
+      observer,
       authenticate: access.authenticate,
       authorize: access.authorize,
       card: this.card,
@@ -172,7 +172,7 @@ export class RunningServer implements AsyncDisposable {
       errorCodes: options.errorCodes,
     });
     const egress = new Egress(options.egressBytes, options.stalledStreamMs);
-    measures.observe({ available: () => storage.available(), egress: () => egress.sizes });
+    measures.observe({ available: () => storage.available(), sent: () => egress.sent, egress: () => egress.sizes });
     const wire = { ...options, requestBounds: requestBoundsOf(options.limits) };
     const slow = { ...wire, maxQueuedBytes: MAX_QUEUED_BYTES, egress };
     const eventStreams = new EventStreams(slow);
@@ -222,13 +222,13 @@ export class RunningServer implements AsyncDisposable {
       this.#ops.close();
       if (this.#ownsStorage) await this.#storage.close();
       internalErrors.unsubscribe(this.#logInternal);
-      this.#measures[Symbol.dispose]();
+      this.#telemetry.measures[Symbol.dispose]();
       this.#state = "closed";
       throw error;
     }
     this.#worker.start();
     const sign = this.options.push.sign && this.#keys ? notificationSigner(this.#keys, this.#url) : undefined;
-    this.#webhooks.start({ storage: this.#storage, snapshots: this.#snapshots, log: this.#log, measures: this.#measures, sign });
+    this.#webhooks.start({ storage: this.#storage, snapshots: this.#snapshots, log: this.#log, ...this.#telemetry, sign });
     this.#probes.start();
     this.#become("serving");
   }
@@ -315,7 +315,7 @@ export class RunningServer implements AsyncDisposable {
     if (this.#ownsStorage) await this.#storage.close();
     internalErrors.unsubscribe(this.#logInternal);
     this.#probes.stop();
-    this.#measures[Symbol.dispose]();
+    this.#telemetry.measures[Symbol.dispose]();
     this.#state = "closed";
     this.#log.info({}, "closed");
   }
@@ -352,6 +352,6 @@ interface Parts {
   /** Undefined: cards are not signed. */
   readonly keys: SigningKeys | undefined;
   readonly log: Log;
-  readonly measures: Meters;
+  readonly telemetry: ServerTelemetry;
   readonly scrape: Scrape | undefined;
 }

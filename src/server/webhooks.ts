@@ -4,6 +4,7 @@ import type { StoredPushConfig } from "../core/push-configs.ts";
 import type { Snapshots } from "../core/snapshots.ts";
 import type { Storage } from "../core/storage.ts";
 import type { Log, Measures } from "../core/telemetry.ts";
+import type { Tracing } from "../core/tracing.ts";
 import { TaskError } from "../core/errors.ts";
 import type { TaskPushNotificationConfig } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { Webhooks } from "../service/webhooks.ts";
@@ -24,6 +25,7 @@ interface Stores {
   readonly snapshots: Snapshots;
   readonly log: Log;
   readonly measures: Measures;
+  readonly tracing: Tracing;
   /** Signs notifications; undefined where none is signed. */
   readonly sign: SignNotification | undefined;
 }

@@ -2,6 +2,7 @@
 import type { Message } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { Command } from "../../gen/throughline/v1/log_pb.ts";
 import type { Turn } from "../core/agent.ts";
+import type { TraceContext } from "../core/trace-context.ts";
 import { callerOf } from "./caller.ts";
 import type { TurnInit } from "./turn.ts";
 
@@ -11,7 +12,7 @@ export function messageOf({ kind }: Command): Message | undefined {
 }
 
 /** What an agent is run with. What it says of a call, it says of the one whose message `next()` gave last. */
-export function turnOf(init: TurnInit, signal: AbortSignal, over: () => boolean): Turn {
+export function turnOf(init: TurnInit, trace: TraceContext | undefined, signal: AbortSignal, over: () => boolean): Turn {
   const { writer, input, attempt, resumed, next, memoOf } = init;
   const { id: taskId, contextId } = writer.fold.task;
   let { command } = input;
@@ -22,6 +23,7 @@ export function turnOf(init: TurnInit, signal: AbortSignal, over: () => boolean)
     signal,
     attempt,
     resumed,
+    trace,
     message: messageOf(command) as Message,
     get task() {
       return writer.fold.snapshot().task;

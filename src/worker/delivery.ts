@@ -11,8 +11,11 @@ import type { Snapshots } from "../core/snapshots.ts";
 import type { Storage } from "../core/storage.ts";
 import { isTerminal, stateAfter } from "../core/task.ts";
 import type { Log, Measures } from "../core/telemetry.ts";
+import type { TraceContext } from "../core/trace-context.ts";
+import { type TracedWork, type Tracing, UNTRACED } from "../core/tracing.ts";
 import { coalesced, oneByOne, type Outgoing } from "./coalesce.ts";
 import type { DeliveryOptions } from "./delivery-options.ts";
+import { DeliveryTrace } from "./delivery-trace.ts";
 import type { HeldClaim } from "./held-claim.ts";
 import type { PageRoom } from "./page-room.ts";
 import type { Posted, WebhookPoster } from "./webhook-poster.ts";
@@ -27,6 +30,8 @@ export interface DeliveryContext {
   readonly room: PageRoom;
   readonly log: Log;
   readonly measures: Measures;
+  /** Default: traces only pass through. */
+  readonly tracing?: Tracing | undefined;
   /** Reads a configuration as it is stored. Throws where no key opens it. */
   readonly decode: (taskId: string, config: Delivery["config"]) => TaskPushNotificationConfig;
   /** Signs a notification; undefined where none is signed. */
@@ -47,6 +52,7 @@ export class WebhookDelivery {
   readonly #context: DeliveryContext;
   readonly #claim: HeldClaim;
   readonly #configId: string;
+  readonly #trace: DeliveryTrace;
   /** Nothing more is begun. */
   readonly #stop = new AbortController();
   /** A request under way is ended too, and a store that is away is not waited for. */
@@ -72,6 +78,8 @@ export class WebhookDelivery {
     this.#context = context;
     this.#claim = claim;
     this.#configId = config.id;
+    const { tracing = UNTRACED, snapshots } = context;
+    this.#trace = new DeliveryTrace(tracing, claim.taskId, async () => (await snapshots.current(claim.taskId))?.snapshot.command);
     this.#stored = config;
     this.#cursor = acknowledged;
     this.#seen = acknowledged.offset;
@@ -193,6 +201,7 @@ export class WebhookDelivery {
 
   /** False where it does not go on behind it. */
   async #page(entries: readonly Entry[]): Promise<boolean> {
+    this.#trace.turnTo(entries);
     for (const { event, last } of this.#outgoing(entries)) {
       if (!(await this.#deliver(event, last))) return false;
     }
@@ -231,8 +240,15 @@ export class WebhookDelivery {
       return false;
     }
     this.#tried = at.offset;
-    const make = async (): Promise<WebhookRequest | undefined> => ((await this.#wanted()) ? this.#request(config, event, at) : undefined);
-    const posted = await this.#context.poster.post(new URL(config.url).hostname, this.#kill.signal, make);
+    const { hostname } = new URL(config.url);
+    let work: TracedWork | undefined;
+    const make = async (): Promise<WebhookRequest | undefined> => {
+      if (!(await this.#wanted())) return undefined;
+      work = await this.#trace.begin(at.offset, hostname);
+      return this.#request(config, event, at, work.trace);
+    };
+    const posted = await this.#context.poster.post(hostname, this.#kill.signal, make);
+    work?.ended(posted.is, posted.is !== "delivered");
     if (posted.is !== "withheld") this.#context.measures.posted(posted.is);
     if (posted.is === "delivered") {
       const state = stateAfter(event);
@@ -253,9 +269,9 @@ export class WebhookDelivery {
     }
   }
 
-  #request(config: TaskPushNotificationConfig, event: StreamResponse, at: Position): Promise<WebhookRequest> {
+  #request(config: TaskPushNotificationConfig, event: StreamResponse, at: Position, trace?: TraceContext): Promise<WebhookRequest> {
     const { taskId } = this.#claim;
-    const facts = { taskId, eventId: `${taskId}/${formatPosition(at)}`, now: Date.now() };
+    const facts = { taskId, eventId: `${taskId}/${formatPosition(at)}`, now: Date.now(), trace };
     return webhookRequest(config, event, facts, this.#context.sign);
   }
 

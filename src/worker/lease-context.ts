@@ -4,6 +4,7 @@ import type { Fold } from "../core/fold.ts";
 import type { Snapshots } from "../core/snapshots.ts";
 import type { Lease, Storage } from "../core/storage.ts";
 import type { Log, Measures } from "../core/telemetry.ts";
+import type { Tracing } from "../core/tracing.ts";
 import type { WorkerOptions } from "./options.ts";
 
 /** How a lease began. */
@@ -27,4 +28,6 @@ export interface LeaseContext {
   readonly options: WorkerOptions;
   readonly log: Log;
   readonly measures: Measures;
+  /** Default: traces only pass through. */
+  readonly tracing?: Tracing | undefined;
 }

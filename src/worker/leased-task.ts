@@ -210,9 +210,9 @@ export class LeasedTask {
   }
 
   async #runTurn(input: Placed, attempt: number, resumed: boolean): Promise<"settled" | "returned"> {
-    const { agent, options, log, measures } = this.#context;
+    const { options, measures } = this.#context;
     this.#turn = new TurnRun({
-      agent,
+      ...this.#context,
       writer: this.#writer,
       input,
       attempt,
@@ -221,7 +221,6 @@ export class LeasedTask {
       limits: options.limits,
       memoOf: async (id, scope) => (await this.#context.snapshots.current(id, scope))?.snapshot.memo,
       next: (signal, over) => this.#nextCommand(signal, over),
-      log,
     });
     measures.turnBegan();
     const end = await this.#turn.run();

@@ -10,9 +10,11 @@ import type { Placed } from "../core/fold.ts";
 import type { Scope } from "../core/scope.ts";
 import { isInterrupted, isTerminal } from "../core/task.ts";
 import type { Log } from "../core/telemetry.ts";
+import { type TracedWork, type Tracing, UNTRACED } from "../core/tracing.ts";
 import { turnOf } from "./agent-turn.ts";
 import { announceArtifact, completeEvent, completeMemo, statusEvent } from "./agent-response.ts";
 import { type LogWriter, WriterClosed } from "./log-writer.ts";
+import { traceOf, traceTime } from "./stored-trace.ts";
 import { ArtifactCount, BoundExceeded, TurnClock, type TurnLimits } from "./turn-bounds.ts";
 
 /** An agent that never awaits must not keep the event loop for longer than this. */
@@ -74,6 +76,7 @@ export interface TurnInit {
   readonly memoOf: (taskId: string, scope: Scope) => Promise<JsonObject | undefined>;
   /** The next command with a message, given to the agent while it runs. */
   readonly next: (signal: AbortSignal, over: () => boolean) => Promise<Command | undefined>;
+  readonly tracing?: Tracing | undefined;
   readonly log: Log;
 }
 
@@ -85,6 +88,7 @@ export class TurnRun {
   readonly #announced = new Set<string>();
   readonly #count: ArtifactCount;
   readonly #clock: TurnClock;
+  readonly #work: TracedWork;
   #iterator: AsyncIterator<AgentEvent> | undefined;
   /** Nothing that the agent yields counts any more. */
   #over = false;
@@ -94,16 +98,27 @@ export class TurnRun {
     this.#init = init;
     this.#count = new ArtifactCount(init.limits, init.writer.fold.task);
     this.#clock = new TurnClock(init.limits.maxTurnMs, () => this.#tooLong());
+    const { writer, attempt, tracing = UNTRACED } = init;
+    const { command } = init.input;
+    const { id: taskId, contextId } = writer.fold.task;
+    this.#work = tracing.begin({ kind: "turn", taskId, contextId, attempt, trace: traceOf(command), since: traceTime(command) });
   }
 
   /** Runs until the agent has returned, thrown, ended the task, or was cut off. Never rejects. */
   async run(): Promise<TurnEnd> {
+    const end = await this.#run();
+    const reason: unknown = this.#abort.signal.reason;
+    this.#work.ended(reason instanceof TurnAborted ? reason.abortCause : end, this.#threw !== undefined && !this.canceled);
+    return end;
+  }
+
+  async #run(): Promise<TurnEnd> {
     const { writer, workingAfterMs } = this.#init;
     // Its message came before the interruption, which is answered by it.
     if (isInterrupted(writer.state)) void writer.push(this.status(TaskState.WORKING));
     const working = setTimeout(() => this.#pushWorking(), workingAfterMs);
     this.stateChanged();
-    void this.#consume();
+    void this.#work.run(() => this.#consume());
     await this.#end.promise;
     clearTimeout(working);
     this.#clock.stop();
@@ -151,7 +166,8 @@ export class TurnRun {
 
   async #consume(): Promise<void> {
     try {
-      const iterator = this.#init.agent.run(turnOf(this.#init, this.#abort.signal, () => this.#over))[Symbol.asyncIterator]();
+      const turn = turnOf(this.#init, this.#work.trace, this.#abort.signal, () => this.#over);
+      const iterator = this.#init.agent.run(turn)[Symbol.asyncIterator]();
       this.#iterator = iterator;
       const slice = new Slice();
       for (;;) {

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { toJsonString } from "@bufbuild/protobuf";
 import { type StreamResponse, StreamResponseSchema, type TaskPushNotificationConfig } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { WEBHOOK_FIELDS } from "../core/task-notification.ts";
+import { type TraceContext, traceHeaders } from "../core/trace-context.ts";
 
 /** What a webhook is told besides the event. */
 export interface NotificationFacts {
@@ -11,6 +12,8 @@ export interface NotificationFacts {
   readonly eventId: string;
   /** When this attempt is made, in milliseconds since 1970: by it a receiver refuses what is stale. */
   readonly now: number;
+  /** Where the attempt stands in a trace. */
+  readonly trace?: TraceContext | undefined;
 }
 
 /** What a signature says of a notification. */
@@ -37,7 +40,7 @@ export interface WebhookRequest {
 export async function webhookRequest(
   { url: given, token, authentication }: TaskPushNotificationConfig,
   event: StreamResponse,
-  { taskId, eventId, now }: NotificationFacts,
+  { taskId, eventId, now, trace }: NotificationFacts,
   sign?: SignNotification,
 ): Promise<WebhookRequest> {
   const url = new URL(given);
@@ -47,6 +50,7 @@ export async function webhookRequest(
     "user-agent": "throughline",
     [WEBHOOK_FIELDS.id]: eventId,
     [WEBHOOK_FIELDS.timestamp]: String(Math.floor(now / 1000)),
+    ...traceHeaders(trace),
   };
   if (authentication !== undefined) headers["authorization"] = `${authentication.scheme} ${authentication.credentials}`.trim();
   if (token !== "") headers[WEBHOOK_FIELDS.token] = headers[WEBHOOK_FIELDS.goToken] = token;

@@ -1,7 +1,7 @@
 /** How the event loop of this process does. */
 import { type EventLoopUtilization, monitorEventLoopDelay, performance } from "node:perf_hooks";
 
-const RESOLUTION_MS = 10;
+const RESOLUTION_MS = 20;
 const NANO = 1e-9;
 
 type Delays = ReturnType<typeof monitorEventLoopDelay>;

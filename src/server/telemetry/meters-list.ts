@@ -1,7 +1,7 @@
 /** Every metric of the domain and of the process: name, unit, meaning, and all values that a label can have. docs/observability.md shows them. */
 
-/** `observed`: a gauge that is looked at when metrics are collected. */
-export type MeterKind = "counter" | "gauge" | "histogram" | "observed" | "running";
+/** `observed` and `total`: a gauge and a counter that are looked at when metrics are collected. */
+export type MeterKind = "counter" | "gauge" | "histogram" | "observed" | "running" | "total";
 
 /** One metric. */
 export interface MeterFacts {
@@ -101,6 +101,12 @@ export const METERS = {
     unit: "By",
     description: "Bytes that readers have not taken yet: large frames on their way, large frames that wait for room, replies",
     labels: { kind: ["sending", "waiting", "replies"] },
+  },
+  sent: {
+    kind: "total",
+    name: "throughline.egress.sent",
+    unit: "By",
+    description: "Bytes of stream frames and large replies that were handed to sockets, before TLS",
   },
   reconnects: {
     kind: "counter",

@@ -16,6 +16,8 @@ const STATES = new Map(TaskStateSchema.values.map(({ number, localName }) => [nu
 export interface Observed {
   /** Whether the store is likely to answer. */
   readonly available: () => boolean;
+  /** Bytes that were handed to sockets so far. */
+  readonly sent: () => number;
   /** Bytes that readers have not taken yet. */
   readonly egress: () => Readonly<Record<(typeof METERS.egress.labels.kind)[number], number>>;
 }
@@ -45,20 +47,22 @@ export class Meters implements Measures, Disposable {
   }
 
   /** Begins to look at what is looked at. */
-  observe({ available, egress }: Observed): void {
+  observe({ available, sent, egress }: Observed): void {
     const [store, bytes, delay, utilization, memory] = (["available", "egress", "delay", "utilization", "memory"] as const).map((key) =>
       this.#meter.createObservableGauge(METERS[key].name, METERS[key]),
     ) as [Observable, Observable, Observable, Observable, Observable];
+    const total = this.#meter.createObservableCounter(METERS.sent.name, METERS.sent);
     const loop = new EventLoop();
     const look: BatchObservableCallback = (result) => {
       result.observe(store, available() ? 1 : 0);
+      result.observe(total, sent());
       for (const [kind, size] of Object.entries(egress())) result.observe(bytes, size, { kind });
       const { delays, busy } = loop.look();
       for (const [quantile, seconds] of Object.entries(delays)) result.observe(delay, seconds, { quantile });
       result.observe(utilization, busy);
       result.observe(memory, process.memoryUsage.rss());
     };
-    const observables = [store, bytes, delay, utilization, memory];
+    const observables = [store, total, bytes, delay, utilization, memory];
     this.#meter.addBatchObservableCallback(look, observables);
     this.#stop = () => {
       this.#meter.removeBatchObservableCallback(look, observables);
