@@ -58,6 +58,7 @@ export class FrameWriter<C extends string | Buffer> {
     if (this.#frames.length === 0) return;
     const frames = this.#frames;
     this.#frames = [];
+    this.#options.egress.sent += this.#bytes;
     this.#bytes = 0;
     this.lastWrite = performance.now();
     if (!this.#sink.destroyed) this.#sink.write(joined(frames));

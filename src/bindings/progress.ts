@@ -26,6 +26,8 @@ const STALLED_MS = 60_000;
 
 /** Bytes of large frames that are on their way, over all streams of a server: snapshots, most of all. First come, first served. */
 export class Egress {
+  /** Bytes of frames, and of replies that were written in slices, that were handed to sockets so far; of text as many as it has characters. */
+  sent = 0;
   /** Smaller replies: as many bytes again. */
   readonly replies: UnreadReplies;
   readonly #limit: number;

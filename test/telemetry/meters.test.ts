@@ -53,9 +53,9 @@ suite("what is measured", { timeout: 180_000 }, () => {
     assert.equal(await completions(), 1);
   });
 
-  test("what a waiting follower gets is timed from its append", async () => {
+  test("what a waiting follower gets is timed from its append, and its bytes are counted", async () => {
     await using bed = await openBed({ redis: await fileRedis() });
-    const handed = await growth("throughline_log_delivery_lag_count");
+    const [handed, sent] = [await growth("throughline_log_delivery_lag_count"), await growth("throughline_egress_sent_total")];
     // One that came before it was waited for does not count.
     await until("a sample", WITHIN_MS, async () => {
       const gate = bed.agent.gate();
@@ -66,6 +66,7 @@ suite("what is measured", { timeout: 180_000 }, () => {
       return (await handed()) > 0;
     });
     assert.ok(sumOf(await scrape(), "throughline_log_delivery_lag_sum") >= 0);
+    assert.ok((await sent()) > 0);
   });
 
   test("a lost lease is taken over, and what its old owner appends is fenced", async () => {
@@ -207,7 +208,7 @@ suite("what is measured", { timeout: 180_000 }, () => {
   test("what has ended is looked at no more", async () => {
     let looked = 0;
     const meters = new Meters();
-    meters.observe({ available: () => (looked += 1) > 0, egress: () => ({ sending: 0, waiting: 0, replies: 0 }) });
+    meters.observe({ available: () => (looked += 1) > 0, sent: () => 0, egress: () => ({ sending: 0, waiting: 0, replies: 0 }) });
     await scrape();
     assert.equal(looked, 1);
     meters[Symbol.dispose]();
