@@ -211,14 +211,18 @@ export class Connection {
     return unlessAborted(this.#opening, signal);
   }
 
-  /** The first interface that takes a connection; the one in use stays where it is still that one. */
+  /** The first interface that takes a connection, of those whose address is one; the one in use stays where it is still that one. */
   async #choose(signal: AbortSignal): Promise<Line> {
     const card = await this.card(signal);
     const endpoints = endpointsOf(card, this.options.bindings);
     if (endpoints.length === 0) throw new A2AError(new ConnectError(nothingSpoken(card, this.options.bindings), Code.Unimplemented));
-    let chosen = endpoints[0] as Endpoint;
-    if (endpoints.length > 1) {
-      for (const endpoint of endpoints) {
+    const isSecure = this.#source.isSecure ?? isAllSecure(card);
+    // Opening one connects nothing yet.
+    const open = (endpoint: Endpoint): Line => new Line(endpoint, openTransport(endpoint, this.options, isSecure));
+    const usable = endpoints.length === 1 ? endpoints : endpoints.filter((endpoint) => isAddress(() => open(endpoint).close()));
+    let chosen = (usable[0] ?? endpoints[0]) as Endpoint;
+    if (usable.length > 1) {
+      for (const endpoint of usable) {
         if (!(await isReachable(endpoint, this.options.connectTimeoutMs, signal))) continue;
         chosen = endpoint;
         break;
@@ -228,7 +232,7 @@ export class Connection {
     if (this.#open !== undefined && this.#open.endpoint.url === chosen.url && this.#open.endpoint.binding === chosen.binding)
       return this.#open;
     const last = this.#open;
-    this.#open = new Line(chosen, openTransport(chosen, this.options, this.#source.isSecure ?? isAllSecure(card)));
+    this.#open = open(chosen);
     this.#lines.add(this.#open);
     // Runs go on over it: another interface is for calls to come.
     last?.retire();
@@ -240,6 +244,17 @@ export class Connection {
 function isAllSecure({ supportedInterfaces }: AgentCard): boolean {
   const urls = supportedInterfaces.map(({ url }) => url);
   return urls.some((url) => url.startsWith("https:")) && !urls.some((url) => url.startsWith("http:"));
+}
+
+/** Whether a transport can be made for an address: its TypeError says that it is none. */
+function isAddress(make: () => void): boolean {
+  try {
+    make();
+    return true;
+  } catch (error) {
+    if (error instanceof TypeError) return false;
+    throw error;
+  }
 }
 
 /** Whether nothing comes after a frame. */

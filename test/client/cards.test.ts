@@ -231,6 +231,27 @@ suite("a client", () => {
     assert.equal(client.endpoint?.url, `127.0.0.1:${ports.grpc}`);
   });
 
+  test("R-005 passes over interfaces whose address is none, and says so where there is no other", async () => {
+    const good = ["HTTP+JSON", `http://127.0.0.1:${bed().server.ports.http}`] as const;
+    const none = [
+      ["GRPC", "agents:99999"],
+      ["GRPC", ""],
+      ["GRPC", "xds:///agents"],
+      ["HTTP+JSON", "/a2a"],
+      ["JSONRPC", "file:///a2a"],
+    ] as const;
+    const headers = { authorization: "Bearer fresh" };
+    for (const one of none) {
+      await using client = await A2AClient.connect(cardOf(one, good), { headers });
+      await client.listTasks();
+      assert.equal(client.endpoint?.url, good[1]);
+      await using alone = await A2AClient.connect(cardOf(one), { headers });
+      await assert.rejects(alone.listTasks(), (error: A2AError) => error.message.startsWith(`${JSON.stringify(one[1])} is no address of`));
+    }
+    await using other = await A2AClient.connect(cardOf(...none), { headers });
+    await assert.rejects(other.listTasks(), /"agents:99999" is no address of a gRPC server/);
+  });
+
   test("whose calls go to another interface lets the runs over the first one go on", async () => {
     const { ports } = bed().server;
     await using first = await TcpProxy.open({ port: ports.http });

@@ -10,7 +10,8 @@ export interface GrpcTarget {
 
 /** Schemes that grpc-js resolves itself. */
 const RESOLVED = /^(dns|unix|unix-abstract|ipv4|ipv6):/;
-const HOST_PORT = /^(?:\[[0-9A-Fa-f:.%]+\]|[^\s/:?#[\]@]+)(?::\d{1,5})?$/;
+const HOST_PORT = /^(?:\[[0-9A-Fa-f:.%]+\]|[^\s/:?#[\]@]+)(?::(\d{1,5}))?$/;
+const MAX_PORT = 65_535;
 
 /**
  * Reads `host:port`, `http://host:port`, `https://host:port`, `dns:///host:port`, `unix:/path`, `ipv4:` and `ipv6:` with one address or several. `plaintext` decides on
@@ -23,7 +24,8 @@ export function parseGrpcTarget(url: string, plaintext: boolean | undefined): Gr
     return { address: url, plaintext: plaintext ?? isSocket, balanced: !isSocket };
   }
   if (/^https?:/i.test(url)) return fromHttp(url, plaintext);
-  if (!HOST_PORT.test(url)) throw badAddress(url);
+  const [named, port = 0] = HOST_PORT.exec(url) ?? [];
+  if (named === undefined || Number(port) > MAX_PORT) throw badAddress(url);
   return { address: `dns:${url}`, plaintext: plaintext ?? false, balanced: false };
 }
 

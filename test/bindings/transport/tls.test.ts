@@ -145,6 +145,7 @@ test("C-48 what is no address of a gRPC server is refused at once", () => {
     "agent/path",
     "user@agent:1",
     "agent:port",
+    "agent:65536",
     "/x",
   ]) {
     assert.throws(() => createGrpcTransport({ url }), TypeError, url);
