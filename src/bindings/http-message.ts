@@ -10,6 +10,7 @@ export type HttpRequest = Readable & Pick<IncomingMessage, "headers" | "rawHeade
 /** A reply, whichever version it goes by. */
 export interface HttpResponse {
   readonly headersSent: boolean;
+  readonly writableEnded: boolean;
   readonly writableFinished: boolean;
   setHeader(name: string, value: string | number | readonly string[]): unknown;
   appendHeader(name: string, value: string | readonly string[]): unknown;
