@@ -1,5 +1,5 @@
 /**
- * `npm run bench:instrumentation [-- --store redis --rounds 5 --quick]`: what metrics cost, and traces of one call in ten, beside the same server with
+ * `npm run bench:instrumentation [-- --rows gets,fan-out --store redis --rounds 5 --quick]`: what metrics cost, and traces of one call in ten, beside the same server with
  * neither. Rounds of the three are interleaved. The ratios of server CPU are judged: other work on the machine changes rates more.
  */
 import { createServer, type Server } from "node:http";
@@ -34,6 +34,7 @@ const ROWS: readonly (readonly [row: Row, key: string])[] = [
 
 const { values } = parseArgs({
   options: {
+    rows: { type: "string" },
     store: { type: "string", default: "memory" },
     rounds: { type: "string", default: "5" },
     quick: { type: "boolean", default: false },
@@ -67,7 +68,9 @@ async function main(): Promise<void> {
   for (const side of NAMES) servers.set(side, await start(side, stack));
   let current: ServerProcess | undefined;
   const load: LoadProcess = stack.use(startLoad("load.ts", { stats: ({ gc }: { gc: boolean }) => current?.stats(gc) }));
+  const wanted = values.rows?.split(",");
   for (const [row, key] of ROWS) {
+    if (wanted?.includes(row.name) === false) continue;
     const samples: Record<Side, Sample[]> = { off: [], metrics: [], "metrics and traces": [] };
     for (let round = 0; round < rounds; round += 1) {
       // Whoever comes first has the caches of the machine for itself: each is it in turn.
