@@ -161,9 +161,9 @@ function report(): void {
   const storeOf = ({ row }: Verdict): Store => (options.rows.some(({ name }) => name === row) ? store : "memory");
   if (keeps) {
     const run = { at: new Date().toISOString().slice(0, 10), rounds, load: busy };
-    const results = merge(readResults(), { host, results: verdicts.map((verdict) => ({ ...verdict, ...run, store: storeOf(verdict) })) });
-    writeResults(results);
-    writePage(results);
+    writeResults(merge(readResults(), { host, results: verdicts.map((verdict) => ({ ...verdict, ...run, store: storeOf(verdict) })) }));
+    // As they are kept, which is rounded.
+    writePage(readResults());
   }
   const missed = verdicts.filter(({ reached }) => reached === false).length;
   process.stdout.write(

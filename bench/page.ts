@@ -78,8 +78,8 @@ function linesOf(group: readonly Result[]): string[][] {
   const beside = (name: string): Result | undefined => group.find((result) => result.beside === name);
   const floor = group.find((result) => !PEERS.includes(result.beside));
   const columns = [...PEERS.map(beside), floor];
-  const aims = group.flatMap(aimOf);
-  const lines = [[...names, unit, figure(ours?.value), ...columns.map((result) => cell(result, unit, false)), aims.join(", ")]];
+  const aims = new Set(group.flatMap(aimOf));
+  const lines = [[...names, unit, figure(ours?.value), ...columns.map((result) => cell(result, unit, false)), [...aims].join(", ")]];
   if (ours?.cpuEach !== undefined && columns.some((result) => result?.cpuRatio !== undefined)) {
     names[1] = `${what}: server CPU for each`;
     lines.push([...names, "µs", figure(ours.cpuEach), ...columns.map((result) => cell(result, "µs", true)), ""]);
@@ -100,7 +100,9 @@ function cell(result: Result | undefined, unit: string, cpu: boolean): string {
 /** What is not aimed at by name, as to be first beside Python, is told only where it is missed. */
 function aimOf({ aim, unit, beside, reached }: Result): string[] {
   if (aim === undefined || reached === undefined || (reached && (beside === "go" || beside === "python"))) return [];
-  const text = `${AIM_TEXT[aim.kind](aim.value, unit)}${beside === "" ? "" : ` ${beside}`}`;
+  // Some say nothing about what it is beside.
+  const named = beside !== "" && aim.kind !== "at-most";
+  const text = `${AIM_TEXT[aim.kind](aim.value, unit)}${named ? ` ${beside}` : ""}`;
   return [reached ? text : `**missed: ${text}**`];
 }
 

@@ -10,7 +10,7 @@ const QUICK_SIZES = [10, 100, 300] as const;
 /** Tasks whose ids are kept, to be asked for. */
 const KEPT = 1_000;
 /** A side that will not have made its tasks by then does without that size. */
-const FILL_MS = 80_000;
+const FILL_MS = 60_000;
 const STEP_MS = 5_000;
 const TINY = "events=1 bytes=10 kind=artifact";
 const CALLS = { send: "short send", get: "GetTask", list: "ListTasks, 50 of them" } as const;

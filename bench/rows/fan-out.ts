@@ -36,12 +36,12 @@ export const wideFanOut: Row = {
       floor: 0.8,
     },
   ],
-  run: (context) => flood(context, { streams: context.quick ? 100 : MANY_STREAMS, events: context.quick ? 20 : 60, start: 8_000 }),
+  run: (context) => flood(context, { streams: context.quick ? 100 : MANY_STREAMS, events: context.quick ? 20 : 60, start: 15_000 }),
 };
 
 async function flood(context: RowContext, shape: Omit<Shape, "delay">): Promise<{ rate: Sample }> {
   const drivers = openBoth(context, shape.streams);
-  await deliver(context, drivers, { ...shape, events: 20, delay: 0 });
+  await deliver(context, drivers, { streams: Math.min(shape.streams, STREAMS), events: 20, delay: 0 });
   const { delivered, cost } = await deliver(context, drivers, { ...shape, delay: 0 });
   return { rate: rate(delivered, cost) };
 }

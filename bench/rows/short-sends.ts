@@ -26,7 +26,7 @@ export const shortSends: Row = {
     const driver = open(4);
     const send = (): Promise<void> => completeWith(driver, driver.send(`events=${EVENTS} kind=artifact`), EVENTS + FRAMES_AROUND);
     // Long enough for both sides to be compiled: a server runs for days.
-    await repeat({ workers: 32, ms: quick ? 150 : 4_000 }, send);
+    await repeat({ workers: 32, ms: quick ? 150 : 3_000 }, send);
     const many = await measure(() => repeat({ workers: 32, ms: quick ? 300 : 2_000 }, send));
     const one = await measure(() => repeat({ workers: 1, ms: quick ? 200 : 2_000 }, send));
     return { many: rate(many.result, many), one: rate(one.result, one) };
