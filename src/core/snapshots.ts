@@ -1,5 +1,5 @@
 /** Folded tasks of one replica: caches over the log, never a second truth. */
-import { taskNotFound } from "./errors.ts";
+import { TaskError, taskNotFound } from "./errors.ts";
 import { newerVersion, READS } from "./format.ts";
 import { Fold, type Snapshot } from "./fold.ts";
 import { type Position, samePosition } from "./log-entry.ts";
@@ -24,6 +24,9 @@ export interface Current {
 
 /** A cold read starts again when entries or checkpoint parts go while it reads; this often, then it gives up. */
 const MAX_RESTARTS = 20;
+
+/** What a fold takes in memory besides its encoded bytes, roughly: most tasks are small, and a cache of them would be many times its bound. */
+const FOLD_OVERHEAD = 4096;
 
 /** Cold reads at once: they share a connection and the memory of this replica with everything else. */
 const COLD_READS = 4;
@@ -58,7 +61,13 @@ export class Snapshots {
     }
     if (meta === undefined || (scope !== undefined && scopeKey(meta.scope) !== scopeKey(scope))) return undefined;
     if (meta.format > READS) throw newerVersion(taskId);
-    return { meta, snapshot: await this.#read(taskId, meta.position) };
+    try {
+      return { meta, snapshot: await this.#read(taskId, meta.position) };
+    } catch (error) {
+      // It went, with all that it had, since its record was read.
+      if (error instanceof TaskError && error.reason === "TASK_NOT_FOUND") return undefined;
+      throw error;
+    }
   }
 
   #isAhead(taskId: string, { offset }: Position): boolean {
@@ -150,8 +159,9 @@ export class Snapshots {
 
   #keep(taskId: string, fold: Fold): Fold {
     this.#drop(taskId);
-    this.#folds.set(taskId, { fold, bytes: fold.bytes });
-    this.#bytes += fold.bytes;
+    const bytes = fold.bytes + FOLD_OVERHEAD;
+    this.#folds.set(taskId, { fold, bytes });
+    this.#bytes += bytes;
     for (const oldest of this.#folds.keys()) {
       if (this.#bytes <= this.#options.cacheBytes || oldest === taskId) break;
       this.#drop(oldest);

@@ -135,3 +135,33 @@ test("the record and the fold that are answered together belong together", async
   assert.equal(current?.meta.state, TaskState.INPUT_REQUIRED);
   assert.equal(current?.snapshot.task.status?.state, TaskState.INPUT_REQUIRED);
 });
+
+test("a task that goes while it is read is not there", async () => {
+  class Removing extends MemoryStorage {
+    override read(taskId: string): ReturnType<MemoryStorage["read"]> {
+      return Promise.reject(new TaskError("TASK_NOT_FOUND", taskId));
+    }
+  }
+  await using bed = await Lab.open(async () => ({ storage: new Removing({ ...bounds, windowEntries: 1000 }) }));
+  const task = await bed.owned();
+  assert.equal(await new Snapshots(bed.storage, options).current(task.id), undefined);
+});
+
+test("of many small tasks so many are kept as their memory allows, not as their bytes would", async () => {
+  class Counting extends MemoryStorage {
+    reads = 0;
+    override read(...args: Parameters<MemoryStorage["read"]>): ReturnType<MemoryStorage["read"]> {
+      this.reads += 1;
+      return super.read(...args);
+    }
+  }
+  const storage = new Counting({ ...bounds, windowEntries: 1000 });
+  await using bed = await Lab.open(async () => ({ storage }));
+  const snapshots = new Snapshots(storage, { ...options, cacheBytes: 20 * 4096 });
+  const tasks = await Promise.all(Array.from({ length: 60 }, () => bed.owned()));
+  for (const { id } of tasks) await snapshots.read(id);
+  const cold = storage.reads / tasks.length;
+  for (const { id } of tasks.toReversed()) await snapshots.read(id);
+  const again = storage.reads / cold - tasks.length;
+  assert.ok(again >= 40 && again < tasks.length, `${again} were read again`);
+});
