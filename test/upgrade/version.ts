@@ -34,10 +34,14 @@ export class Version implements Disposable {
     return new Version("current", ROOT);
   }
 
-  /** The release before, from the history of this repository, with the packages of today. Throws an Error of one line where it is not there. */
+  /**
+   * The release before, from the history of this repository, with the packages of today. A shallow clone gets it from where it came from.
+   * Throws an Error of one line where it is not to be had.
+   */
   static previous(): Version {
     const version = Version.#empty("previous");
     try {
+      if (!isKnown(PREVIOUS_RELEASE)) git("fetch", "--quiet", "--depth", "1", "origin", PREVIOUS_RELEASE);
       const tar = git("archive", PREVIOUS_RELEASE, ...PARTS);
       execFileSync("tar", ["-x", "-C", version.#folder], { input: tar });
     } catch (error) {
@@ -96,6 +100,15 @@ export class Version implements Disposable {
 
   [Symbol.dispose](): void {
     if (this.#folder !== ROOT) removeFolder(this.#folder);
+  }
+}
+
+function isKnown(commit: string): boolean {
+  try {
+    git("cat-file", "-e", commit);
+    return true;
+  } catch {
+    return false;
   }
 }
 
