@@ -1,5 +1,5 @@
 /** One line for each call, when it has ended. */
-import type { Log } from "../../core/telemetry.ts";
+import { type Log, SILENT } from "../../core/telemetry.ts";
 import type { CallFacts, StreamStart } from "../../rpc/call-observer.ts";
 import type { CallStatus } from "../../rpc/errors.ts";
 
@@ -33,9 +33,9 @@ export class CallLog {
     this.#all = all;
   }
 
-  /** Undefined where none are wanted. */
+  /** Undefined where none are wanted, or nobody reads them. */
   static open(log: Log, which: CallLogging): CallLog | undefined {
-    return which === "none" ? undefined : new CallLog(log, which === "all");
+    return which === "none" || log === SILENT ? undefined : new CallLog(log, which === "all");
   }
 
   /** A call has ended. */
