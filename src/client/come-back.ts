@@ -7,7 +7,7 @@ import { backoffMs, type Waker } from "./pause.ts";
 export interface Cut {
   /** Undefined where the task is not known yet: the message is sent again. */
   readonly taskId: string | undefined;
-  /** How many in a row, from 1: it begins anew with every frame that comes. */
+  /** How many in a row, from 1: it begins anew with whatever comes that was not known. */
   readonly losses: number;
   /** Undefined where the stream ended as if it were over, and the task is not. */
   readonly cause: A2AError | undefined;

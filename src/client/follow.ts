@@ -45,10 +45,13 @@ export async function* follow(following: Following, lost?: { readonly cause: A2A
     losses += 1;
     fruitless += 1;
     try {
+      let known: string | undefined = fingerprint(view.task);
       for await (const frame of subscribe(following)) {
-        losses = 1;
         fruitless = 0;
         view.add(frame);
+        // Some servers show the task as it is, and end: they are not asked more and more often what has become of it.
+        if (known === undefined || known !== fingerprint(view.task)) losses = 1;
+        known = undefined;
         yield frame;
         if (isOver(following)) {
           yield* fillGaps(following);

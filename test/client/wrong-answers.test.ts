@@ -73,6 +73,21 @@ suite("a server that asks to be left alone", () => {
   });
 });
 
+test("a server whose streams show a task as it was and end is asked less and less often", async () => {
+  const told: number[] = [];
+  let streams = 0;
+  const stream = (): Answer => {
+    streams += 1;
+    const chunk = { artifactUpdate: { taskId: "t", contextId: "c", artifact: { artifactId: "a", parts: [{ text: "news" }] } } };
+    if (streams === 5) return events({ task: task("t", "WORKING") }, chunk);
+    return events({ task: task("t", streams < 8 ? "WORKING" : "COMPLETED") });
+  };
+  await using it = await serverOf(stream, { reconnecting: ({ losses }) => told.push(losses) });
+  await it.client.follow("t");
+  // The chunk is news, and so is the task without it.
+  assert.deepEqual(told, [1, 2, 3, 4, 1, 1, 2]);
+});
+
 test("a pause longer than a timer takes is no short one", async () => {
   const ends = new AbortController();
   const paused = pause(2 ** 40, ends.signal);
