@@ -43,7 +43,7 @@ const inPrometheus = (name: string): string => name.replaceAll(".", "_");
 function namesOf({ kind, name }: MeterFacts): string[] {
   const base = inPrometheus(name);
   if (kind === "histogram") return ["bucket", "count", "sum"].map((part) => `${base}_${part}`);
-  return [kind === "counter" || kind === "total" ? `${base}_total` : base];
+  return [kind === "counter" ? `${base}_total` : base];
 }
 
 /** Every metric as a row of a table. */
@@ -53,7 +53,7 @@ function meterRows(meters: readonly MeterFacts[]): string {
       const few = values.length <= 8 ? `: ${values.join(", ")}` : "";
       return `\`${label}\`${few}`;
     });
-    const type = { observed: "gauge", running: "up-down counter", total: "counter" }[kind as string] ?? kind;
+    const type = { observed: "gauge", running: "up-down counter" }[kind as string] ?? kind;
     return `| \`${name}\` | ${type} | ${unit} | ${shown.join("; ") || "none"} | ${description} |\n`;
   });
   return `| metric | kind | unit | labels | meaning |\n| --- | --- | --- | --- | --- |\n${rows.join("")}`;

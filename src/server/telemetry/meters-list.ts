@@ -1,7 +1,7 @@
 /** Every metric of the domain and of the process: name, unit, meaning, and all values that a label can have. docs/observability.md shows them. */
 
-/** `observed` and `total`: a gauge and a counter that are looked at when metrics are collected. */
-export type MeterKind = "counter" | "gauge" | "histogram" | "observed" | "running" | "total";
+/** `observed`: a gauge that is looked at when metrics are collected. */
+export type MeterKind = "counter" | "gauge" | "histogram" | "observed" | "running";
 
 /** One metric. */
 export interface MeterFacts {
@@ -103,7 +103,7 @@ export const METERS = {
     labels: { kind: ["sending", "waiting", "replies"] },
   },
   sent: {
-    kind: "total",
+    kind: "counter",
     name: "throughline.egress.sent",
     unit: "By",
     description: "Bytes of stream frames and large replies that were handed to sockets, before TLS",

@@ -39,7 +39,10 @@ export class Meters implements Measures, Disposable {
   readonly #reads = counter(this.#meter, METERS.reads);
   readonly #kept = this.#meter.createGauge(METERS.kept.name, METERS.kept);
   readonly #reconnects = counter(this.#meter, METERS.reconnects);
+  readonly #sent = counter(this.#meter, METERS.sent);
   #sampledAt = -Infinity;
+  /** What has come since metrics were last collected: happens too often to be told one by one. */
+  #fresh = { hit: 0, miss: 0, kept: 0, sent: 0 };
   #stop: () => void = () => undefined;
 
   constructor() {
@@ -51,23 +54,33 @@ export class Meters implements Measures, Disposable {
     const [store, bytes, delay, utilization, memory] = (["available", "egress", "delay", "utilization", "memory"] as const).map((key) =>
       this.#meter.createObservableGauge(METERS[key].name, METERS[key]),
     ) as [Observable, Observable, Observable, Observable, Observable];
-    const total = this.#meter.createObservableCounter(METERS.sent.name, METERS.sent);
     const loop = new EventLoop();
     const look: BatchObservableCallback = (result) => {
       result.observe(store, available() ? 1 : 0);
-      result.observe(total, sent());
+      this.#tellFresh(sent());
       for (const [kind, size] of Object.entries(egress())) result.observe(bytes, size, { kind });
       const { delays, busy } = loop.look();
       for (const [quantile, seconds] of Object.entries(delays)) result.observe(delay, seconds, { quantile });
       result.observe(utilization, busy);
       result.observe(memory, process.memoryUsage.rss());
     };
-    const observables = [store, total, bytes, delay, utilization, memory];
+    const observables = [store, bytes, delay, utilization, memory];
     this.#meter.addBatchObservableCallback(look, observables);
     this.#stop = () => {
       this.#meter.removeBatchObservableCallback(look, observables);
+      this.#tellFresh(sent());
       loop.stop();
     };
+  }
+
+  /** Added, not observed: servers in one process add up. */
+  #tellFresh(sent: number): void {
+    const { hit, miss, kept, sent: before } = this.#fresh;
+    this.#fresh = { hit: 0, miss: 0, kept, sent };
+    this.#reads.add(hit, { cache: "hit" });
+    this.#reads.add(miss, { cache: "miss" });
+    this.#kept.record(kept);
+    this.#sent.add(sent - before);
   }
 
   [Symbol.dispose](): void {
@@ -120,11 +133,11 @@ export class Meters implements Measures, Disposable {
   }
 
   snapshotRead(hit: boolean): void {
-    this.#reads.add(1, { cache: hit ? "hit" : "miss" });
+    this.#fresh[hit ? "hit" : "miss"] += 1;
   }
 
   snapshotsKept(bytes: number): void {
-    this.#kept.record(bytes);
+    this.#fresh.kept = bytes;
   }
 
   reconnected(): void {
