@@ -152,6 +152,33 @@ for (const index of [0, 1, 2, 3, 4]) {
   });
 }
 
+suite("calls that end before their time", () => {
+  test("are told of as late where their deadline passes", async () => {
+    const gate = agent.gate();
+    const { traceId, headers } = callersTrace();
+    const late = { ...AUTH, ...headers, "connect-timeout-ms": "100" };
+    await failureOf(bed.connect.unary("SendMessage", send(`slow ${gate.name}`), { headers: late }));
+    const span = await recorded.until(traceId, ({ kind }) => kind === SpanKind.SERVER);
+    assert.equal(span.attributes["rpc.response.status_code"], "DEADLINE_EXCEEDED");
+    assert.equal(span.status.code, SpanStatusCode.ERROR);
+    gate.open();
+  });
+
+  test("are told of as drained, over every binding, where their replica goes away", async () => {
+    await using draining = await openBed();
+    const drained = (caller: Caller): Promise<number> => counted("a2a.stream.duration", caller, "SendStreamingMessage", { end: "drained" });
+    // gRPC and gRPC-Web are one system.
+    const callers = draining.callers.filter(({ binding }) => binding !== "grpc-web");
+    const earlier = await Promise.all(callers.map(drained));
+    const streams = callers.map((caller) => caller.stream("SendStreamingMessage", send("slow for-ever")));
+    for (const stream of streams) await nextFrame(stream);
+    const ends = Promise.all(streams.map((stream) => collect(stream)));
+    await draining.server.drain({ atOnce: true });
+    await ends;
+    for (const [index, caller] of callers.entries()) await untilCounted((earlier[index] ?? 0) + 1, () => drained(caller));
+  });
+});
+
 suite("JSON-RPC", () => {
   const post = (body: unknown, headers: Readonly<Record<string, string>>): Promise<Response> =>
     fetch(`http://127.0.0.1:${bed.server.ports.http}/jsonrpc`, {
