@@ -105,12 +105,36 @@ function trimHistory(history: Message[], limit: number): void {
   if (history.length > limit) history.splice(0, history.length - limit);
 }
 
+/** Lists longer than this are not searched through for each chunk. */
+const SHORT = 32;
+
+/** Where artifacts stand in long lists, by their ids; of lists that have only grown by {@link addPlace} since. */
+const places = new WeakMap<readonly Artifact[], { readonly byId: Map<string, number>; length: number }>();
+
+/** Where the last artifact of an id stands; -1 where there is none. */
+export function artifactPlace(artifacts: readonly Artifact[], id: string): number {
+  if (artifacts.length <= SHORT) return artifacts.findLastIndex(({ artifactId }) => artifactId === id);
+  let known = places.get(artifacts);
+  if (known?.length !== artifacts.length) {
+    known = { byId: new Map(artifacts.map(({ artifactId }, place) => [artifactId, place])), length: artifacts.length };
+    places.set(artifacts, known);
+  }
+  return known.byId.get(id) ?? -1;
+}
+
+function addPlace(artifacts: readonly Artifact[], place: number): void {
+  const known = places.get(artifacts);
+  if (known?.length !== place) return;
+  known.byId.set(artifacts[place]?.artifactId ?? "", place);
+  known.length += 1;
+}
+
 function addArtifact(task: Task, { artifact, append, lastChunk }: TaskArtifactUpdateEvent): ArtifactNote | undefined {
   if (artifact === undefined) return undefined;
   const { artifactId } = artifact;
-  const index = task.artifacts.findLastIndex((known) => known.artifactId === artifactId);
+  const index = artifactPlace(task.artifacts, artifactId);
   const known = task.artifacts[index];
-  if (known === undefined) task.artifacts.push(copyArtifact(artifact));
+  if (known === undefined) addPlace(task.artifacts, task.artifacts.push(copyArtifact(artifact)) - 1);
   else if (append) extend(known, artifact);
   else task.artifacts[index] = copyArtifact(artifact);
   if (append && known === undefined) return { artifactId, is: "incomplete" };

@@ -14,7 +14,7 @@ import {
   TaskStatusSchema,
 } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { type AgentEvent, status as statusEvent, working } from "../core/events.ts";
-import { apply, copyTask, isTerminal, stateOf } from "../core/task.ts";
+import { apply, artifactPlace, copyTask, isTerminal, stateOf } from "../core/task.ts";
 import { type Chunk, missingOf } from "./missing-chunk.ts";
 import { ownMessage, ownParts } from "./own-message.ts";
 import { Said, withContent } from "./said.ts";
@@ -159,7 +159,7 @@ export class Mirror {
   }
 
   #find(id: string): Artifact | undefined {
-    return this.#task.artifacts.findLast(({ artifactId }) => artifactId === id);
+    return this.#task.artifacts[artifactPlace(this.#task.artifacts, id)];
   }
 }
 

@@ -128,3 +128,23 @@ test("history keeps the latest messages", () => {
     ["7", "8", "9"],
   );
 });
+
+test("a chunk finds its artifact among many: the last of its id, in copies too, and in lists that others have added to", () => {
+  let { task } = apply(fresh(), chunk({ artifactId: "5", parts: [part("first of its id")] }));
+  for (let count = 0; count < 100; count += 1) {
+    // Some agents tell a task with two artifacts of one id.
+    if (count === 50) task.artifacts.push({ ...(task.artifacts[3] as Artifact), parts: [] });
+    if (count === 70) task = copyTask(task);
+    ({ task } = apply(task, chunk({ artifactId: `${count}`, parts: [part(`${count}`)] })));
+    ({ task } = apply(task, chunk({ artifactId: `${count >> 1}`, parts: [part("more")] }, true)));
+  }
+  ({ task } = apply(task, chunk({ artifactId: "99", parts: [part("anew")] })));
+  const twice = task.artifacts.filter(({ artifactId }) => artifactId === "2");
+  assert.deepEqual([task.artifacts.length, twice.map(({ parts }) => parts.length)], [101, [3, 0]]);
+  assert.deepEqual(texts(task.artifacts.find(({ artifactId }) => artifactId === "5")), ["5", "more", "more"]);
+  assert.deepEqual(texts(task.artifacts.at(-1)), ["anew"]);
+  for (const { artifactId, parts } of task.artifacts.slice(60)) {
+    const count = Number(artifactId);
+    if (count < 50 && count > 5) assert.equal(parts.length, 3, artifactId);
+  }
+});
