@@ -131,6 +131,7 @@ for (const index of [0, 1, 2, 3, 4]) {
       const earlier = {
         snapshot: await by("SubscribeToTask", "snapshot"),
         position: await by("SubscribeToTask", "position"),
+        rewound: await by("SubscribeToTask", "rewound"),
         repeat: await by("SendStreamingMessage", "repeat"),
       };
       const said = message(`slow ${gate.name}`);
@@ -140,13 +141,16 @@ for (const index of [0, 1, 2, 3, 4]) {
       const again = [
         caller().stream("SubscribeToTask", { id }, { headers: AUTH }),
         caller().stream("SubscribeToTask", { id }, { headers: { ...AUTH, ...comingAfter(last).headers } }),
+        // Of a history that the store does not have.
+        caller().stream("SubscribeToTask", { id }, { headers: { ...AUTH, ...comingAfter(`${id}/1.00000000`).headers } }),
         caller().stream("SendStreamingMessage", { message: said }, { headers: AUTH }),
       ];
       for (const stream of again) await nextFrame(stream);
       gate.open();
       await Promise.all([first, ...again].map((stream) => collect(stream)));
       assert.equal(await by("SubscribeToTask", "snapshot"), earlier.snapshot + 1);
-      assert.equal(await by("SubscribeToTask", "position"), earlier.position + 1);
+      assert.equal(await by("SubscribeToTask", "position"), earlier.position + 2);
+      assert.equal(await by("SubscribeToTask", "rewound"), earlier.rewound + 1);
       assert.equal(await by("SendStreamingMessage", "repeat"), earlier.repeat + 1);
     });
   });
