@@ -33,9 +33,19 @@ export interface FuzzResult {
 
 /** Fuzzes a target. Rejects at the first fault, with the number of its input. */
 export async function fuzz(target: Target, { seed, from, inputs, minutes }: FuzzOptions): Promise<FuzzResult> {
-  const stray = Promise.withResolvers<never>();
-  stray.promise.catch(() => undefined);
-  const onStray = (error: unknown): void => stray.reject(new Error("nobody took an error", { cause: error }));
+  // One for each step: a race that is lost again and again would be remembered by a promise that lasts.
+  let stray = Promise.withResolvers<never>();
+  let strayed: Error | undefined;
+  const onStray = (error: unknown): void => {
+    strayed ??= new Error("nobody took an error", { cause: error });
+    stray.reject(strayed);
+  };
+  const step = async (what: string, promise: Promise<void>): Promise<void> => {
+    if (strayed !== undefined) throw strayed;
+    stray = Promise.withResolvers<never>();
+    stray.promise.catch(() => undefined);
+    await Promise.race([within(what, promise), stray.promise]);
+  };
   process.on("unhandledRejection", onStray).on("uncaughtException", onStray);
   const begun = performance.now();
   const end = begun + minutes * 60_000;
@@ -45,12 +55,13 @@ export async function fuzz(target: Target, { seed, from, inputs, minutes }: Fuzz
   try {
     await using open = await target.open();
     for (; at < from + inputs && performance.now() < end; at += 1) {
-      await Promise.race([within(`input ${at}`, open.input(new Random(Math.imul(seed, 0x9e3779b1) + at))), stray.promise]);
-      if ((at + 1) % CHECK_EVERY === 0) await Promise.race([within("the check of good callers", open.check()), stray.promise]);
+      await step(`input ${at}`, open.input(new Random(Math.imul(seed, 0x9e3779b1) + at)));
+      if ((at + 1) % CHECK_EVERY === 0) await step("the check of good callers", open.check());
       if (at - from === WARM_UP) warm = usedBytes();
     }
-    await Promise.race([within("the check of good callers", open.check()), stray.promise]);
+    await step("the check of good callers", open.check());
     await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+    if (strayed !== undefined) throw strayed as Error;
     grownBytes = usedBytes() - warm;
   } catch (error) {
     throw new Error(`${target.name}: input ${at} of seed ${seed} (--target ${target.name} --seed ${seed} --from ${at} --inputs 1)`, {
