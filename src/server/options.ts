@@ -58,7 +58,7 @@ export const optionsSchema = z.strictObject({
   host: z.string().default("127.0.0.1").describe("Address to listen on."),
   grpcPort: port.default(50_051).describe("Port of gRPC; 0 picks one."),
   httpPort: port.default(8080).describe("Port of all that is HTTP: HTTP+JSON, JSON-RPC, Connect, gRPC-Web, the card; 0 picks one."),
-  opsPort: port.default(9464).describe("Port of probes; 0 picks one."),
+  opsPort: port.default(9464).describe("Port of probes and metrics; 0 picks one."),
   publicGrpcUrl: z.string().optional().describe("host:port that the card names for gRPC. Default: the listening address."),
   publicHttpUrl: z.url().optional().describe("URL that the card names for HTTP. Default: the listening address."),
   restPrefix: z

@@ -1,6 +1,5 @@
 /** The SDK of OpenTelemetry, for a program of our own: metrics for a scraper, and what the standard variables ask for. */
 import { context, diag, DiagLogLevel, metrics, propagation, trace } from "@opentelemetry/api";
-import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
 import { W3CTraceContextPropagator } from "@opentelemetry/core";
 import {
   defaultResource,
@@ -64,6 +63,7 @@ export async function startTelemetry({ replica, log, environment = process.env }
       const provider = exportedTraces(plan.traces, resource);
       trace.setGlobalTracerProvider(provider);
       // Log lines of a turn say in which trace they stand, and what an agent's own instrumentation records is part of it.
+      const { AsyncLocalStorageContextManager } = await import("@opentelemetry/context-async-hooks");
       context.setGlobalContextManager(new AsyncLocalStorageContextManager());
       shutdowns.push(() => provider.shutdown());
     }
