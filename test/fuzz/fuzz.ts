@@ -61,7 +61,7 @@ export async function fuzz(target: Target, { seed, from, inputs, minutes }: Fuzz
     }
     await step("the check of good callers", open.check());
     await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
-    if (strayed !== undefined) throw strayed as Error;
+    if (strayed !== undefined) throw strayed;
     grownBytes = usedBytes() - warm;
   } catch (error) {
     throw new Error(`${target.name}: input ${at} of seed ${seed} (--target ${target.name} --seed ${seed} --from ${at} --inputs 1)`, {
