@@ -2,7 +2,7 @@
 import { parser } from "@prometheus-io/lezer-promql";
 
 /** A metric as a query names it. */
-export interface Selected {
+interface Selected {
   readonly name: string;
   readonly matchers: readonly { readonly label: string; readonly operator: string; readonly value: string }[];
 }

@@ -1,7 +1,7 @@
 /** Every metric of the domain and of the process: name, unit, meaning, and all values that a label can have. docs/observability.md shows them. */
 
 /** `observed`: a gauge that is looked at when metrics are collected. */
-export type MeterKind = "counter" | "gauge" | "histogram" | "observed" | "running";
+type MeterKind = "counter" | "gauge" | "histogram" | "observed" | "running";
 
 /** One metric. */
 export interface MeterFacts {

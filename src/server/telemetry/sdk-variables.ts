@@ -31,7 +31,7 @@ export interface TelemetryPlan {
 }
 
 /** How spans are exported. */
-export interface SpanBatches {
+interface SpanBatches {
   readonly delayMs: number;
   readonly timeoutMs: number;
   readonly queueSize: number;
