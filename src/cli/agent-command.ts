@@ -2,7 +2,8 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Command, InvalidArgumentError, Option } from "commander";
-import { A2AClient, A2AError, type ClientBinding, type ClientOptionsInput } from "../client/index.ts";
+import { A2AClient, A2AError, type ClientOptionsInput } from "../client/index.ts";
+import { BINDINGS, header } from "./call-flags.ts";
 import { addressHint, credentialsHint, webhookHint } from "./agent-hints.ts";
 import type { ExitCode } from "./exit-codes.ts";
 import { reportFailure, UsageError } from "./failures.ts";
@@ -10,14 +11,6 @@ import { commandLine } from "./command-line.ts";
 import { shellWord } from "./shell-word.ts";
 
 const DEFAULT_AGENT = "http://127.0.0.1:8080";
-
-/** The names of the bindings on the command line. */
-export const BINDINGS: Readonly<Record<string, ClientBinding>> = {
-  grpc: "GRPC",
-  rest: "HTTP+JSON",
-  "json-rpc": "JSONRPC",
-  connect: "CONNECT",
-};
 
 interface AgentFlags {
   readonly agent: URL;
@@ -116,14 +109,6 @@ function agentUrl(text: string): URL {
   const url = URL.parse(/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : text === "" ? DEFAULT_AGENT : `http://${text}`);
   if (url === null || !/^https?:$/.test(url.protocol)) throw new InvalidArgumentError("It must be an http or https URL.");
   return url;
-}
-
-/** A header field, for a flag that may stand several times. */
-export function header(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
-  const [, name = "", value = ""] = /^([!#$%&'*+.^`|~\w-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*?)[ \t]*$/.exec(text) ?? [];
-  if (name === "") throw new InvalidArgumentError("It must be 'Name: value'.");
-  const key = name.toLowerCase();
-  return { ...before, [key]: before[key] === undefined ? value : `${before[key]}, ${value}` };
 }
 
 async function connect(flags: AgentFlags, options: ClientOptionsInput, signal: AbortSignal): Promise<A2AClient> {

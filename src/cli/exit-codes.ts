@@ -1,6 +1,6 @@
 /** How the commands that call an agent end: every exit code in one place. */
 import { isInterrupted, isTerminal, stateOf } from "../core/task.ts";
-import { type Task, TaskState } from "../client/index.ts";
+import { type Task, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 
 /** The codes by name. */
 export const EXIT = { done: 0, ended: 1, usage: 2, waiting: 3, running: 4, failed: 5 } as const;

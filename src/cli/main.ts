@@ -1,20 +1,8 @@
 /** The command line: `throughline <command>`. */
 import { existsSync, readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
-import { acceptCommand } from "./accept.ts";
-import { cancelCommand } from "./cancel.ts";
-import { cardCommand } from "./card.ts";
 import { commandLine } from "./command-line.ts";
-import { completionCommand } from "./completion.ts";
 import { EXIT, exitHelp } from "./exit-codes.ts";
-import { followCommand } from "./follow.ts";
-import { getCommand } from "./get.ts";
-import { holdCommand } from "./hold.ts";
-import { listCommand } from "./list.ts";
-import { pushCommand } from "./push.ts";
-import { recordsCommand } from "./records.ts";
-import { rejectCommand } from "./reject.ts";
-import { sendCommand } from "./send.ts";
 import { serveCommand } from "./serve.ts";
 
 // From the source and from dist/ alike: the nearest package.json above.
@@ -34,21 +22,12 @@ throughline COMMAND --help shows the flags of a command, and more examples.`;
 const program = new Command("throughline")
   .description("Serve an A2A 1.0 agent whose tasks outlive its processes, and call any agent so that a lost connection loses nothing.")
   .version(version);
-program
-  .addCommand(serveCommand())
-  .addCommand(cardCommand())
-  .addCommand(sendCommand())
-  .addCommand(followCommand())
-  .addCommand(getCommand())
-  .addCommand(listCommand())
-  .addCommand(cancelCommand())
-  .addCommand(pushCommand())
-  .addCommand(acceptCommand())
-  .addCommand(holdCommand())
-  .addCommand(rejectCommand())
-  .addCommand(recordsCommand())
-  .addCommand(completionCommand(program))
-  .addHelpText("after", `${EXAMPLES}\n${exitHelp()}`);
+program.addCommand(serveCommand()).addHelpText("after", `${EXAMPLES}\n${exitHelp()}`);
+// A server does not wait for what calls one.
+if (process.argv[2] !== "serve") {
+  const { addCallingCommands } = await import("./calling-commands.ts");
+  addCallingCommands(program);
+}
 endAsDocumented(program, commandLine());
 
 // What cannot be written any more is told to who writes it; on stderr to nobody.

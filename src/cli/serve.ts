@@ -71,9 +71,8 @@ async function run(command: Command, path: string | undefined, flags: Record<str
     throw new OptionsError("name the agent to serve: the path of its module, or --upstream");
   if (upstream !== undefined && path !== undefined)
     throw new OptionsError(`<agent> and --upstream exclude each other: ${path} is served, or ${upstream.address}`);
-  // Those who only call an agent need not wait for all that serves one.
+  // Those who only call an agent need not wait for all that serves one, nor does an agent of its own for all that a front needs.
   const { serve } = await import("../server/serve.ts");
-  const { openFront } = await import("./front.ts");
   const { startTelemetry } = await import("../server/telemetry/sdk.ts");
   const { pinoLog } = await import("../server/telemetry/pino-log.ts");
   const log = pinoLog(flags["log"] ?? "info");
@@ -81,7 +80,7 @@ async function run(command: Command, path: string | undefined, flags: Record<str
   const telemetry = await startTelemetry({ replica: options.replica, log });
   await using failed = new AsyncDisposableStack();
   failed.defer(() => telemetry.shutdown());
-  const front = upstream && (await openFront(upstream));
+  const front = upstream && (await (await import("./front.ts")).openFront(upstream));
   const agent = front ?? (await loadAgent(path ?? ""));
   // Where the server itself knows its callers, it tells them apart.
   const authenticate = front?.authenticate !== undefined && !knowsCallers(options) ? { authenticate: front.authenticate } : {};

@@ -4,7 +4,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import type { ClientOptionsInput } from "../client/index.ts";
 import { OptionsError } from "../server/options.ts";
 import type { UpstreamOptionsInput } from "../upstream/upstream-options.ts";
-import { BINDINGS, header } from "./agent-command.ts";
+import { BINDINGS, header } from "./call-flags.ts";
 
 /** How long an upstream that is not up is waited for. */
 const WAIT_MS = 30_000;
