@@ -14,7 +14,9 @@ import { storedLog } from "../storage/store-bed.ts";
 import { assertWhole, beginTasks, Bell, LEASE, ownersOf, ticking, WITHIN_MS } from "./mixed.ts";
 import { Version } from "./version.ts";
 
-test("what this version writes, the release before reads", () => {
+const skip = Version.noPrevious();
+
+test("what this version writes, the release before reads", { skip }, () => {
   const text = Version.ofPrevious("src/core/format.ts");
   const reads = text === undefined ? 1 : Number(/READS = (\d+)/.exec(text)?.[1]);
   assert.ok(
@@ -24,7 +26,7 @@ test("what this version writes, the release before reads", () => {
 });
 
 for (const direction of ["current after previous", "previous after current"] as const) {
-  suite(`${direction}: tasks begin on the one and go on by the other`, { timeout: 280_000 }, () => {
+  suite(`${direction}: tasks begin on the one and go on by the other`, { timeout: 280_000, skip }, () => {
     let previous: Version;
     let redis: RedisServer;
     let other: ReplicaProcess;

@@ -35,22 +35,24 @@ export class Version implements Disposable {
   }
 
   /**
-   * The release before, from the history of this repository, with the packages of today. A shallow clone gets it from where it came from.
-   * Throws an Error of one line where it is not to be had.
+   * Why the release before cannot run here, as `skip` of a test takes it; false where it can. A shallow clone gets it from where it came from;
+   * what was copied without its history cannot.
    */
+  static noPrevious(): string | false {
+    if (isKnown(PREVIOUS_RELEASE)) return false;
+    try {
+      git("fetch", "--quiet", "--depth", "1", "origin", PREVIOUS_RELEASE);
+      return false;
+    } catch {
+      return `the release before, ${PREVIOUS_RELEASE.slice(0, 12)}, is not in this repository's history: git fetch --unshallow, or git fetch origin ${PREVIOUS_RELEASE}`;
+    }
+  }
+
+  /** The release before, from the history of this repository, with the packages of today. */
   static previous(): Version {
     const version = Version.#empty("previous");
-    try {
-      if (!isKnown(PREVIOUS_RELEASE)) git("fetch", "--quiet", "--depth", "1", "origin", PREVIOUS_RELEASE);
-      const tar = git("archive", PREVIOUS_RELEASE, ...PARTS);
-      execFileSync("tar", ["-x", "-C", version.#folder], { input: tar });
-    } catch (error) {
-      version[Symbol.dispose]();
-      throw new Error(
-        `The release before, ${PREVIOUS_RELEASE.slice(0, 12)}, is not in this repository's history. Get it: git fetch --unshallow, or git fetch origin ${PREVIOUS_RELEASE}`,
-        { cause: error },
-      );
-    }
+    const tar = git("archive", PREVIOUS_RELEASE, ...PARTS);
+    execFileSync("tar", ["-x", "-C", version.#folder], { input: tar });
     return version.#withAgent();
   }
 
@@ -113,5 +115,5 @@ function isKnown(commit: string): boolean {
 }
 
 function git(...args: readonly string[]): Buffer {
-  return execFileSync("git", args, { cwd: ROOT, maxBuffer: MAX_ARCHIVE_BYTES, stdio: ["ignore", "pipe", "pipe"] });
+  return execFileSync("git", args, { cwd: ROOT, maxBuffer: MAX_ARCHIVE_BYTES, timeout: 60_000, stdio: ["ignore", "pipe", "pipe"] });
 }
