@@ -12,6 +12,7 @@ import type { Telemetry } from "../server/telemetry/sdk.ts";
 import { type KnownOption, knownOptions, readOptions } from "./read-options.ts";
 import { commandLine } from "./command-line.ts";
 import { quoted } from "./shell-word.ts";
+import { strayVariables } from "./stray-variables.ts";
 import { upstreamAsked, upstreamOptions } from "./upstream-flags.ts";
 import { growYoungSpace } from "./young-space.ts";
 
@@ -37,8 +38,10 @@ export function serveCommand(): Command {
   const command = new Command("serve")
     .description("Serve an agent: a module whose default export is the agent, or another A2A agent behind a log of its own (--upstream).")
     .argument("[agent]", "path of the agent's module")
-    .option("--config <file>", "options as a JSON file")
-    .addOption(new Option("--log <level>", "log level").choices(["debug", "info", "warn", "error", "silent"]).default("info"))
+    .addOption(new Option("--config <file>", "options as a JSON file").env("THROUGHLINE_CONFIG"))
+    .addOption(
+      new Option("--log <level>", "log level").choices(["debug", "info", "warn", "error", "silent"]).default("info").env("THROUGHLINE_LOG"),
+    )
     .addHelpText("after", HELP);
   for (const one of upstreamOptions()) command.addOption(one);
   for (const known of knownOptions()) command.addOption(optionOf(known));
@@ -65,7 +68,7 @@ async function run(command: Command, path: string | undefined, flags: Record<str
     knownOptions().flatMap(({ flag }) => (flags[camel(flag)] === undefined ? [] : [[flag, flags[camel(flag)] as string]])),
   );
   const isFront = (command.opts<{ upstream?: string }>().upstream ?? "") !== "";
-  const options = await readOptions(named, process.env, flags["config"], isFront ? FRONT_DEFAULTS : {});
+  const options = await readOptions(named, process.env, flags["config"] || undefined, isFront ? FRONT_DEFAULTS : {});
   const upstream = upstreamAsked(command, options.forwardHeaders);
   if (upstream === undefined && path === undefined)
     throw new OptionsError("name the agent to serve: the path of its module, or --upstream");
@@ -76,6 +79,8 @@ async function run(command: Command, path: string | undefined, flags: Record<str
   const { startTelemetry } = await import("../server/telemetry/sdk.ts");
   const { pinoLog } = await import("../server/telemetry/pino-log.ts");
   const log = pinoLog(flags["log"] ?? "info");
+  const strays = strayVariables(process.env, command);
+  if (strays.length > 0) log.warn({ variables: strays }, "these variables are no options and do nothing");
   // Before the agent is loaded: what it measures itself is told too.
   const telemetry = await startTelemetry({ replica: options.replica, log });
   await using failed = new AsyncDisposableStack();

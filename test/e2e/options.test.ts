@@ -5,7 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, suite, test } from "node:test";
 import { knownOptions, readOptions } from "../../src/cli/read-options.ts";
+import { serveCommand } from "../../src/cli/serve.ts";
+import { strayVariables } from "../../src/cli/stray-variables.ts";
 import { OptionsError, optionsSchema } from "../../src/server/options.ts";
+import { QUICK, startServer } from "./server-process.ts";
 
 type Given = Readonly<Record<string, string>>;
 
@@ -47,6 +50,36 @@ suite("options", () => {
   test("of the environment that are set to nothing are not set", async () => {
     const { httpPort } = await readOptions({}, { THROUGHLINE_HTTP_PORT: "", THROUGHLINE_TENANTS: "" }, file({ httpPort: 1 }));
     assert.equal(httpPort, 1);
+  });
+
+  test("are told from variables that are none and do nothing, but for those of callers and of Kubernetes", () => {
+    const known = { ...QUICK, THROUGHLINE_LOG: "info", THROUGHLINE_UPSTREAM_WAIT_MS: "1", THROUGHLINE_AGENT: "http://a", PATH: "/bin" };
+    const links = {
+      THROUGHLINE_PORT: "tcp://10.0.0.1:50051",
+      THROUGHLINE_SERVICE_PORT_GRPC: "50051",
+      THROUGHLINE_PORT_8080_TCP_ADDR: "::1",
+    };
+    const strays = { THROUGHLINE_HTP_PORT: "1", THROUGHLINE_DRAINMS: "1" };
+    assert.deepEqual(strayVariables({ ...known, ...links, ...strays }, serveCommand()), Object.keys(strays).toSorted());
+  });
+
+  test("of the log and the file are variables too, and a variable that is none is told", async () => {
+    const environment = {
+      ...QUICK,
+      THROUGHLINE_LOG: "warn",
+      THROUGHLINE_CONFIG: file({ publicHttpUrl: "https://agent.example" }),
+      THROUGHLINE_DRAINMS: "1",
+    };
+    const server = await startServer(["test/e2e/agents/ticking.ts"], environment);
+    try {
+      const card = await fetch(`http://127.0.0.1:${server.ports.http}/.well-known/agent-card.json`);
+      assert.match(await card.text(), /https:\/\/agent\.example/);
+    } finally {
+      await server[Symbol.asyncDispose]();
+    }
+    const lines = server.process.stderr.trim().split("\n");
+    const [first, ...more] = lines.map((line) => JSON.parse(line) as { readonly level: number; readonly variables?: unknown });
+    assert.deepEqual([first?.level, first?.variables, more], [40, ["THROUGHLINE_DRAINMS"], []]);
   });
 
   test("are read as what they are: numbers, lists, objects, truth values, words", async () => {

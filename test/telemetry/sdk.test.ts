@@ -66,6 +66,20 @@ suite("telemetry of the program", { timeout: 180_000 }, () => {
     assert.deepEqual(await server.process.exited, { code: 0, signal: null });
   });
 
+  test("a collector that is away is told in one line that says what happened, without a stack", async () => {
+    const away = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1",
+      OTEL_EXPORTER_OTLP_TIMEOUT: "100",
+      OTEL_METRIC_EXPORT_INTERVAL: "200",
+    };
+    await using server = await startServer([AGENT], { ...QUICK, ...away, OTEL_METRIC_EXPORT_TIMEOUT: "200" });
+    await server.process.until(({ stderr }) => /"telemetry: .*\n/.test(stderr));
+    const line = server.process.stderr.split("\n").find((one) => one.includes("telemetry: ")) ?? "";
+    const { level, msg } = JSON.parse(line) as { readonly level: number; readonly msg: string };
+    assert.equal(level, 40);
+    assert.match(msg, /^telemetry: [^{}]+$/);
+  });
+
   test("OTEL_SDK_DISABLED turns all of it off", async () => {
     await using server = await startServer([AGENT], {
       ...QUICK,

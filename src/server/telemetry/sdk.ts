@@ -85,6 +85,17 @@ async function ended(shutdowns: readonly (() => Promise<void>)[]): Promise<void>
 
 /** What the SDK complains of, into the log. */
 function diagnostics(log: Log): Parameters<typeof diag.setLogger>[0] {
-  const say = (message: string): void => log.warn({}, `telemetry: ${message}`);
+  const say = (message: string): void => log.warn({}, `telemetry: ${inShort(message)}`);
   return { error: say, warn: say, info: () => undefined, debug: () => undefined, verbose: () => undefined };
+}
+
+/** The SDK tells an error as the JSON of all that it has, its stack too; what happened is its message, or where it has none its code. */
+function inShort(complaint: string): string {
+  if (!complaint.startsWith("{")) return complaint;
+  try {
+    const { message, code } = JSON.parse(complaint) as { readonly message?: string; readonly code?: string };
+    return message ?? code ?? complaint;
+  } catch {
+    return complaint;
+  }
 }
