@@ -37,6 +37,26 @@ suite("docs/operations.md", { timeout: 280_000 }, () => {
     }
   });
 
+  test("shows a folder with a Redis of one's own that renders, and has no other", { skip: CANNOT_RENDER }, async () => {
+    const [, kustomization] = blocks("yaml");
+    const [, line] = /`(THROUGHLINE_REDIS_URL=[^`]+)`/.exec(TEXT) ?? assert.fail();
+    const folder = temporaryFolder("own");
+    try {
+      symlinkSync(ROOT, join(folder, "throughline"));
+      mkdirSync(join(folder, "mine"));
+      writeFileSync(join(folder, "mine/kustomization.yaml"), kustomization ?? "");
+      writeFileSync(join(folder, "mine/redis.env"), `${line}\n`);
+      const objects = await render(join(folder, "mine"));
+      await checkObjects(objects);
+      assert.ok(!objects.some(({ kind }) => kind === "StatefulSet"));
+      const secrets = objects.filter(({ kind }) => kind === "Secret");
+      const url = (secrets[0]?.["data"] as Record<string, string> | undefined)?.["THROUGHLINE_REDIS_URL"] ?? "";
+      assert.equal(`THROUGHLINE_REDIS_URL=${Buffer.from(url, "base64").toString()}`, line);
+    } finally {
+      removeFolder(folder);
+    }
+  });
+
   test("shows a folder of one's own that renders, with a time to drain that fits its options", { skip: CANNOT_RENDER }, async () => {
     const [kustomization] = blocks("yaml");
     const folder = temporaryFolder("own");
