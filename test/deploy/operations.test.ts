@@ -49,8 +49,8 @@ suite("docs/operations.md", { timeout: 280_000 }, () => {
       const objects = await render(join(folder, "mine"));
       await checkObjects(objects);
       assert.ok(!objects.some(({ kind }) => kind === "StatefulSet"));
-      const secrets = objects.filter(({ kind }) => kind === "Secret");
-      const url = (secrets[0]?.["data"] as Record<string, string> | undefined)?.["THROUGHLINE_REDIS_URL"] ?? "";
+      const secret = objects.find(({ kind }) => kind === "Secret");
+      const url = (secret?.["data"] as Record<string, string> | undefined)?.["THROUGHLINE_REDIS_URL"] ?? "";
       assert.equal(`THROUGHLINE_REDIS_URL=${Buffer.from(url, "base64").toString()}`, line);
     } finally {
       removeFolder(folder);
