@@ -47,6 +47,7 @@ export const pushSchema = z.strictObject({
   events: z.enum(["all", "status"]).default("all").describe("What webhooks are told: all events, or changes of status only."),
   coalesce: z.boolean().default(false).describe("Whether chunks of an artifact that wait together are sent as one."),
   perHost: positive.default(4).describe("Requests at once to one host."),
+  perOwner: positive.default(192).describe("Requests at once for the webhooks of one owner: others get the rest of push.concurrency."),
   concurrency: positive.default(256).describe("Requests at once from this replica."),
   sign: z.boolean().default(false).describe("Whether notifications carry a JWT by the first of signing.keys."),
   bufferBytes: positive.default(64 * 1024 * 1024).describe("Bytes of logs that this replica holds in memory for webhooks that are slow."),

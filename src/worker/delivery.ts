@@ -247,7 +247,8 @@ export class WebhookDelivery {
       work = await this.#trace.begin(at.offset, hostname);
       return this.#request(config, event, at, work.trace);
     };
-    const posted = await this.#context.poster.post(hostname, this.#kill.signal, make);
+    const target = { hostname, owner: await this.#answered(() => this.#claim.owner(this.#context.storage)) };
+    const posted = await this.#context.poster.post(target, this.#kill.signal, make);
     work?.ended(posted.is, posted.is !== "delivered");
     if (posted.is !== "withheld") this.#context.measures.posted(posted.is);
     if (posted.is === "delivered") {

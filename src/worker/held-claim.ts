@@ -1,5 +1,7 @@
 /** A claim as its holder knows it: with the time until which nobody else can have it. */
 import type { DeliveryClaim } from "../core/deliveries.ts";
+import { scopeKey } from "../core/scope.ts";
+import type { Storage } from "../core/storage.ts";
 
 /** A claim of this replica. */
 export class HeldClaim implements DeliveryClaim {
@@ -7,6 +9,7 @@ export class HeldClaim implements DeliveryClaim {
   readonly token: string;
   readonly #leaseMs: number;
   #until: number;
+  #owner: string | undefined;
 
   /** `asked`: performance.now() when it was asked for, or prolonged: the store has counted from then on, or later. */
   constructor({ taskId, token }: DeliveryClaim, leaseMs: number, asked: number) {
@@ -18,6 +21,15 @@ export class HeldClaim implements DeliveryClaim {
 
   prolonged(asked: number): void {
     this.#until = asked + this.#leaseMs;
+  }
+
+  /** Whose task it is; nobody's where there is none any more. The store is asked once. */
+  async owner(storage: Storage): Promise<string> {
+    if (this.#owner === undefined) {
+      const meta = await storage.meta(this.taskId);
+      this.#owner = meta === undefined ? "" : scopeKey(meta.scope);
+    }
+    return this.#owner;
   }
 
   /** Whether it holds for certain. A process that was paused finds here that it may be another's by now. */

@@ -1,6 +1,7 @@
 /** POSTs notifications: bounded in time, in number, and in what it reads of the answer. */
 import { Agent, type buildConnector, request } from "undici";
 import { Turns } from "../core/turns.ts";
+import { TurnsByKey } from "./turns-by-key.ts";
 import { WebhookRefused } from "./webhook-guard/webhook-refused.ts";
 import type { WebhookRequest } from "./webhook-request.ts";
 
@@ -10,6 +11,8 @@ export interface PosterOptions {
   readonly timeoutMs: number;
   /** Requests at once to one host. */
   readonly perHost: number;
+  /** Requests at once for the webhooks of one owner. */
+  readonly perOwner: number;
   /** Requests at once from this replica. */
   readonly concurrency: number;
   /** Makes connections, and judges where they go. */
@@ -27,6 +30,13 @@ export type Posted =
   | { readonly is: "gone" }
   | { readonly is: "withheld" };
 
+/** Where to, and for whom. */
+export interface Target {
+  readonly hostname: string;
+  /** Whose task it is about. */
+  readonly owner: string;
+}
+
 /** Statuses of the 4xx class that say nothing about the request itself. */
 const TRANSIENT: ReadonlySet<number> = new Set([408, 425, 429]);
 const GONE = 410;
@@ -42,12 +52,15 @@ const BODY_BYTES = 16 * 1024;
 export class WebhookPoster {
   readonly #options: PosterOptions;
   readonly #agent: Agent;
+  readonly #hosts: TurnsByKey;
+  readonly #owners: TurnsByKey;
   readonly #all: Turns;
-  readonly #hosts = new Map<string, { readonly turns: Turns; users: number }>();
 
   constructor(options: PosterOptions) {
     const { timeoutMs, perHost, connect } = options;
     this.#options = options;
+    this.#hosts = new TurnsByKey(perHost);
+    this.#owners = new TurnsByKey(options.perOwner);
     this.#all = new Turns(options.concurrency);
     this.#agent = new Agent({
       connect,
@@ -62,24 +75,17 @@ export class WebhookPoster {
   }
 
   /**
-   * Posts to a host when it is its turn, unless the signal comes first. `make` is asked for the request then, so that it says what holds then; it answers undefined where there is
+   * Posts to a host when it is its turn and its owner's, unless the signal comes first. `make` is asked for the request then, so that it says what holds then; it answers undefined where there is
    * nothing to be sent any more. Rejects only as `make` does.
    */
-  async post(hostname: string, signal: AbortSignal, make: () => Promise<WebhookRequest | undefined>): Promise<Posted> {
-    const host = this.#hosts.get(hostname) ?? { turns: new Turns(this.#options.perHost), users: 0 };
-    this.#hosts.set(hostname, host);
-    host.users += 1;
-    try {
-      // The host's turn first: those who wait for a slow one must not hold places that others could use.
-      using ours = await host.turns.turn(signal).catch(() => undefined);
-      using place = ours && (await this.#all.turn(signal).catch(() => undefined));
-      if (place === undefined) return { is: "withheld" };
-      const made = await make();
-      return made === undefined ? { is: "withheld" } : await this.#post(made, signal);
-    } finally {
-      host.users -= 1;
-      if (host.users === 0) this.#hosts.delete(hostname);
-    }
+  async post({ hostname, owner }: Target, signal: AbortSignal, make: () => Promise<WebhookRequest | undefined>): Promise<Posted> {
+    // The host's turn first, then the owner's: those who wait for a slow one must not hold places that others could use.
+    using host = await this.#hosts.turn(hostname, signal).catch(() => undefined);
+    using own = host && (await this.#owners.turn(owner, signal).catch(() => undefined));
+    using place = own && (await this.#all.turn(signal).catch(() => undefined));
+    if (place === undefined) return { is: "withheld" };
+    const made = await make();
+    return made === undefined ? { is: "withheld" } : await this.#post(made, signal);
   }
 
   async #post({ url, headers, body }: WebhookRequest, signal: AbortSignal): Promise<Posted> {

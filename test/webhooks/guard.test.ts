@@ -28,10 +28,14 @@ const refusedAddress: Posted = { is: "refused", cause: "its name leads to an add
 /** What becomes of an empty POST under a policy. */
 async function post(url: string, policy: Partial<WebhookPolicy>): Promise<Posted> {
   const { connect } = new WebhookGuard({ ...POLICY, ...policy });
-  const poster = new WebhookPoster({ timeoutMs: 20_000, perHost: 4, concurrency: 4, connect });
+  const poster = new WebhookPoster({ timeoutMs: 20_000, perHost: 4, perOwner: 4, concurrency: 4, connect });
   try {
     const target = new URL(url);
-    return await poster.post(target.hostname, new AbortController().signal, async () => ({ url: target, headers: {}, body: "{}" }));
+    return await poster.post({ hostname: target.hostname, owner: "" }, new AbortController().signal, async () => ({
+      url: target,
+      headers: {},
+      body: "{}",
+    }));
   } finally {
     await poster.close();
   }
