@@ -199,6 +199,17 @@ test("replies that mean not now are STORE_UNAVAILABLE with a known outcome", asy
   await assert.rejects(opened.connections.call(0, "SET", KEY, "x"), away("none"));
 });
 
+test("a server that is there and stores nothing is told to the operator, with its reason, once a minute at most", async () => {
+  await using server = await redisServer({ args: ["--maxmemory-policy", "noeviction"] });
+  await using opened = await openConnections(server.url);
+  await server.call("CONFIG", "SET", "maxmemory", "1");
+  for (let count = 0; count < 3; count += 1) await assert.rejects(opened.connections.write(0, SET, [KEY], ["secret"]), away("none"));
+  const told = opened.warnings.filter((warning) => warning.includes("stores nothing"));
+  assert.equal(told.length, 1);
+  assert.match(told[0] ?? "", /^redis: 127\.0\.0\.1:\d+ stores nothing: OOM command not allowed/);
+  assert.doesNotMatch(told[0] ?? "", /secret/);
+});
+
 test("a master that became a replica is left, and taken again when it is master", async () => {
   await using server = await redisServer();
   await using other = await redisServer();

@@ -2,8 +2,14 @@ import { type Confirmation, Confirmer } from "./confirm.ts";
 import { type DialOptions, type Dialed, dial } from "./dial.ts";
 import { Link } from "./link.ts";
 import type { Arg, Reply, Script } from "./reply.ts";
+import { isReply } from "./store-error.ts";
 import { Subscriber, type SubscriberEvents } from "./subscriber.ts";
 import { type Address, formatAddress } from "./url.ts";
+
+/** Replies of a server that is there and stores nothing: its memory is full, its disk, or too few of its replicas are there. */
+const STORES_NOTHING = ["OOM", "MISCONF", "NOREPLICAS"] as const;
+/** Between two words to the operator about that. */
+const WARN_MS = 60_000;
 
 /** Where a master is to be found. */
 export interface Locator {
@@ -48,6 +54,8 @@ export class Node {
   readonly #events: NodeEvents;
   /** What was warned of since the connections last stood. */
   readonly #warned = new Set<string>();
+  /** When a refusal to store was last warned of. */
+  #warnedOfRefusal = -Infinity;
   #verified: string | undefined;
   #address: Address | undefined;
 
@@ -96,7 +104,7 @@ export class Node {
   /** Sends a script on the writer connection. */
   async write(script: Script, keys: readonly string[], args: readonly Arg[]): Promise<Reply> {
     const { wire } = this.writer;
-    const reply = await this.writer.script(script, keys, args);
+    const reply = await this.writer.script(script, keys, args).catch((error: unknown) => this.#refuse(error));
     this.#confirmer?.wrote(wire);
     return reply;
   }
@@ -155,6 +163,16 @@ export class Node {
     if (this.upSince === undefined) return;
     this.#standing.resolve();
     this.#events.onUp();
+  }
+
+  /** Callers are told no reason, and the connections stand: without a word the operator would look for it in vain. */
+  #refuse(error: unknown): never {
+    if (isReply(error, ...STORES_NOTHING) && performance.now() - this.#warnedOfRefusal > WARN_MS) {
+      this.#warnedOfRefusal = performance.now();
+      const where = this.#address === undefined ? "" : `${formatAddress(this.#address)} `;
+      this.#options.warn(`redis: ${where}stores nothing: ${((error as Error).cause as Error).message}`);
+    }
+    throw error;
   }
 
   #fail(error: unknown): void {
