@@ -67,7 +67,6 @@ export type MessageInput = string | MessageInitShape<typeof MessageSchema>;
 /** An agent's client. Disposing it closes its connections; tasks go on. */
 export class A2AClient implements AsyncDisposable {
   readonly #connection: Connection;
-  readonly #life = new AbortController();
 
   private constructor(connection: Connection) {
     this.#connection = connection;
@@ -93,7 +92,7 @@ export class A2AClient implements AsyncDisposable {
 
   /** The agent's card, fetched again where it is due. */
   card({ signal }: CallOptions = {}): Promise<AgentCard> {
-    return this.#connection.card(this.#signal(signal));
+    return this.#connection.card(signal ?? this.#connection.life);
   }
 
   /** The interface that calls go to; undefined before the first one. */
@@ -105,9 +104,9 @@ export class A2AClient implements AsyncDisposable {
   send(input: MessageInput, options: SendOptions = {}): TaskRun {
     const { wait = this.#connection.options.wait, metadata, configuration } = options;
     const abort = new AbortController();
-    const signal = AbortSignal.any([abort.signal, this.#signal(options.signal)]);
+    const signal = options.signal === undefined ? abort.signal : AbortSignal.any([abort.signal, options.signal]);
     const view = new TaskView();
-    const waker = new Waker();
+    const waker = new Waker(this.#connection.life);
     const source = send({
       connection: this.#connection,
       message: messageOf(input, options),
@@ -125,10 +124,10 @@ export class A2AClient implements AsyncDisposable {
   /** Follows a task that somebody has sent. One that has ended already is read, and that is its only event. */
   follow(taskId: string, options: FollowOptions = {}): TaskRun {
     const abort = new AbortController();
-    const signal = AbortSignal.any([abort.signal, this.#signal(options.signal)]);
+    const signal = options.signal === undefined ? abort.signal : AbortSignal.any([abort.signal, options.signal]);
     const view = new TaskView(taskId, options.known);
     const { until } = options;
-    const waker = new Waker();
+    const waker = new Waker(this.#connection.life);
     const source = follow({ connection: this.#connection, taskId, view, signal, waker, until, extras: extrasOf(options) });
     return this.#run({ source, view, abort, waker }, options);
   }
@@ -220,7 +219,6 @@ export class A2AClient implements AsyncDisposable {
 
   /** Ends what is open with an error, and closes the connections. Tasks go on. Idempotent. */
   async close(): Promise<void> {
-    this.#life.abort(new A2AError(new Error("the client is closed")));
     await this.#connection.close();
   }
 
@@ -233,12 +231,8 @@ export class A2AClient implements AsyncDisposable {
   }
 
   #call<T>(options: CallOptions, step: Parameters<typeof Connection.prototype.call<T>>[1], repeatable = true): Promise<T> {
-    const init: CallInit = { ...extrasOf(options), signal: this.#signal(options.signal), repeatable };
+    const init: CallInit = { ...extrasOf(options), signal: options.signal ?? this.#connection.life, repeatable };
     return this.#connection.call(init, step);
-  }
-
-  #signal(signal: AbortSignal | undefined): AbortSignal {
-    return signal === undefined ? this.#life.signal : AbortSignal.any([signal, this.#life.signal]);
   }
 }
 

@@ -25,7 +25,7 @@ export async function comeBack(
   { reconnect, reconnecting }: ClientOptions,
   { signal, waker, ...cut }: Omit<Cut, "pauseMs"> & { readonly signal: AbortSignal; readonly waker: Waker },
 ): Promise<void> {
-  signal.throwIfAborted();
+  waker.throwIfOver(signal);
   const pauseMs = cut.cause?.retryAfterMs ?? backoffMs(cut.losses - 1, reconnect);
   reconnecting?.({ ...cut, pauseMs });
   await waker.pause(pauseMs, signal);

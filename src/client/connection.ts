@@ -79,6 +79,11 @@ export class Connection {
     return this.#source.card(signal);
   }
 
+  /** Aborts when the connection is closed. Calls and pauses end with it; a signal of one call does not follow it, which would cost each call more. */
+  get life(): AbortSignal {
+    return this.#life.signal;
+  }
+
   /** The interface in use; undefined before the first call. */
   get endpoint(): Endpoint | undefined {
     return this.#open?.endpoint;
@@ -91,10 +96,10 @@ export class Connection {
       try {
         return await this.#authenticated(init, step);
       } catch (thrown) {
-        init.signal.throwIfAborted();
+        this.#throwIfOver(init.signal);
         const error = A2AError.from(thrown);
         if (!(isTransient(error) || error.unreached) || attempt + 1 >= attempts || isPatienceOver(this.options, error)) throw error;
-        await pause(error.retryAfterMs ?? backoffMs(attempt, RETRY), init.signal);
+        await pause(error.retryAfterMs ?? backoffMs(attempt, RETRY), AbortSignal.any([init.signal, this.life]));
       }
     }
   }
@@ -135,7 +140,7 @@ export class Connection {
           return next;
         } catch (thrown) {
           await leave();
-          init.signal.throwIfAborted();
+          this.#throwIfOver(init.signal);
           const error = A2AError.from(thrown);
           if (error.code === Code.Unavailable) this.#doubtful = true;
           throw error;
@@ -178,6 +183,11 @@ export class Connection {
     }
   }
 
+  #throwIfOver(signal: AbortSignal): void {
+    signal.throwIfAborted();
+    this.life.throwIfAborted();
+  }
+
   /** What a call needs before anything of it is sent. */
   async #prepared({ signal, timeoutMs, headers, extensions }: CallInit, refresh: boolean): Promise<Prepared> {
     const card = await this.card(signal);
@@ -203,9 +213,9 @@ export class Connection {
 
   /** The interface in use, or the choice of one that all calls wait for together: none of them ends it. */
   #opened(signal: AbortSignal): Promise<Line> {
-    this.#life.signal.throwIfAborted();
+    this.life.throwIfAborted();
     if (this.#open !== undefined && !this.#doubtful) return Promise.resolve(this.#open);
-    this.#opening ??= this.#choose(this.#life.signal).finally(() => {
+    this.#opening ??= this.#choose(this.life).finally(() => {
       this.#opening = undefined;
     });
     return unlessAborted(this.#opening, signal);
@@ -228,6 +238,7 @@ export class Connection {
         break;
       }
     }
+    signal.throwIfAborted();
     this.#doubtful = false;
     if (this.#open !== undefined && this.#open.endpoint.url === chosen.url && this.#open.endpoint.binding === chosen.binding)
       return this.#open;

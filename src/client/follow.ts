@@ -91,7 +91,7 @@ export async function* fillGaps(following: Following): AsyncGenerator<Followed, 
  */
 export async function* restDespite(following: Following, error: A2AError): AsyncGenerator<Followed, void> {
   const task = await lastWord(following).catch(() => {
-    following.signal.throwIfAborted();
+    following.waker.throwIfOver(following.signal);
     throw error;
   });
   if (!following.view.terminal) throw error;

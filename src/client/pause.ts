@@ -20,13 +20,25 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
 
 /** The pauses of one run, which can be cut short: something has happened that it should look at. */
 export class Waker {
+  readonly #life: AbortSignal;
   #woken = Promise.withResolvers<void>();
+
+  /** `life`: of the client, whose end ends every pause. */
+  constructor(life: AbortSignal) {
+    this.#life = life;
+  }
+
+  /** Throws the reason of the signal, or that the client is closed. */
+  throwIfOver(signal: AbortSignal): void {
+    signal.throwIfAborted();
+    this.#life.throwIfAborted();
+  }
 
   /** As {@link pause}; resolves at once where it is woken, or was since the last pause. */
   async pause(ms: number, signal: AbortSignal): Promise<void> {
     const ended = new AbortController();
     try {
-      await Promise.race([pause(ms, AbortSignal.any([signal, ended.signal])), this.#woken.promise]);
+      await Promise.race([pause(ms, AbortSignal.any([signal, this.#life, ended.signal])), this.#woken.promise]);
     } finally {
       ended.abort();
       this.#woken = Promise.withResolvers();

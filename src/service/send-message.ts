@@ -5,6 +5,7 @@ import { create, equals, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Message, MessageSchema, StreamResponseSchema, TaskSchema, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { Agent, BeginTask } from "../core/agent.ts";
+import { BoundedSignal } from "../core/bounded-signal.ts";
 import { TaskError, taskNotFound } from "../core/errors.ts";
 import { headAfter, type Snapshot } from "../core/fold.ts";
 import { type Entry, newMark } from "../core/log-entry.ts";
@@ -179,8 +180,8 @@ export class SendFlow {
   ): Promise<{ readonly message: Message } | BeginTask | undefined> {
     const { agent, options } = this.#init;
     if (agent.reply === undefined) return undefined;
-    const timeout = AbortSignal.timeout(options.replyTimeoutMs);
-    const over = AbortSignal.any([signal, timeout]);
+    using bounded = new BoundedSignal(signal, options.replyTimeoutMs);
+    const over = bounded.signal;
     const asked = agent.reply({
       ...caller,
       message,
@@ -197,7 +198,7 @@ export class SendFlow {
       this.#beginLate(asked, begin).catch((error: unknown) =>
         this.#init.log.info({ error }, "a send that nobody waits for did not become a task"),
       );
-      if (timeout.aborted)
+      if (bounded.late)
         return new TaskError("DEADLINE_EXCEEDED", `the agent did not decide within ${options.replyTimeoutMs} ms how to answer`);
       return signal.reason;
     });
