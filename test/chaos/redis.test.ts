@@ -1,0 +1,3 @@
+import { shortRun } from "./short-run.ts";
+
+shortRun("one Redis", "--store single --seed 2 --minutes 0.4 --fault-every 1.5 --replicas 3");
