@@ -2,8 +2,8 @@
  * `npm run rolling -- [--replicas 4] [--streams 2000] [--turns 200] [--tick 1000]`: a rolling restart behind nginx under load. Ends with what
  * its callers noticed; exit code 1 where a task or an event was lost, one came twice, a call failed, or a client was away for over two seconds.
  */
-import { parseArgs } from "node:util";
 import { resolveOptions } from "../../src/server/options.ts";
+import { countFlags } from "../count-flags.ts";
 import { ensureNginx } from "../nginx.ts";
 import { ensureRedisServer } from "../redis/install-redis.ts";
 import { type Restarted, rollingRestart } from "./restart.ts";
@@ -11,12 +11,8 @@ import { type Restarted, rollingRestart } from "./restart.ts";
 /** Within which a client is to be back. */
 const BACK_MS = 2000;
 
-const text = (fallback: string): { readonly type: "string"; readonly default: string } => ({ type: "string", default: fallback });
-const { values } = parseArgs({ options: { replicas: text("4"), streams: text("2000"), turns: text("200"), tick: text("1000") } });
-const [replicas, streams, turns, tickMs] = [values.replicas, values.streams, values.turns, values.tick].map((value) => {
-  if (!/^[1-9]\d*$/.test(value)) throw new TypeError(`${value} is no count`);
-  return Number(value);
-}) as [number, number, number, number];
+const USAGE = "usage: npm run rolling -- [--replicas 4] [--streams 2000] [--turns 200] [--tick 1000 (ms between two events of a task)]\n";
+const { replicas, streams, turns, tick: tickMs } = countFlags({ replicas: 4, streams: 2000, turns: 200, tick: 1000 }, USAGE);
 
 ensureRedisServer();
 ensureNginx();

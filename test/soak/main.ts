@@ -2,8 +2,8 @@
  * `npm run soak -- [--minutes 60] [--callers 24]`: two replicas on one Redis under a mixed load, with tasks that are kept for seconds only. Prints
  * what replicas and Redis hold, a line a minute, and whether it stays flat; exit code 1 where it does not, a call fails, or something is left.
  */
-import { parseArgs } from "node:util";
 import { setTimeout as delay } from "node:timers/promises";
+import { countFlags } from "../count-flags.ts";
 import { ReplicaProcess } from "../e2e/replica-process.ts";
 import { ensureRedisServer } from "../redis/install-redis.ts";
 import { redisServer } from "../redis/redis-server.ts";
@@ -35,13 +35,7 @@ const LEAST_SAMPLE_MS = 400;
 /** Within which all that was begun is to be gone. */
 const GONE_MS = 60_000;
 
-const { values } = parseArgs({
-  options: { minutes: { type: "string", default: "60" }, callers: { type: "string", default: "24" } },
-});
-const [minutes, callers] = [values.minutes, values.callers].map((value) => {
-  if (!(Number(value) > 0)) throw new TypeError(`${value} is no number above 0`);
-  return Number(value);
-}) as [number, number];
+const { minutes, callers } = countFlags({ minutes: 60, callers: 24 }, "usage: npm run soak -- [--minutes 60] [--callers 24]\n");
 
 const began = performance.now();
 const say = (text: string): void =>

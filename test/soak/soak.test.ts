@@ -23,6 +23,17 @@ test("a figure that sways is flat, one that grows is not", () => {
   assert.equal(risen(courses([{ "a heap MB": Number.NaN }])).length, 1, "what could not be measured is not flat");
 });
 
+test("a flag that is wrong is told with those that there are", async () => {
+  for (const args of [
+    ["--minute", "1"],
+    ["--minutes", "none"],
+  ]) {
+    const run = new CliProcess(["test/soak/main.ts", ...args], {});
+    assert.equal((await run.exited).code, 2);
+    assert.match(run.stderr, /^[^\n]*--minutes?\b[^\n]*\nusage: [^\n]*--minutes 60[^\n]*\n$/);
+  }
+});
+
 test(
   "under a mixed load memory, handles, connections and what Redis holds stay flat, and nothing is left",
   { timeout: 200_000 },
