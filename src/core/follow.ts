@@ -48,7 +48,8 @@ export interface FollowOptions<T> {
  */
 export class Follower<T> implements AsyncIterableIterator<T>, OpenStream {
   readonly #options: FollowOptions<T>;
-  readonly #left: () => void;
+  // V8 makes a function that is assigned to a property old from the start: it would keep the reader until a major collection.
+  readonly #left = (): void => this.#stop();
   #tail: AsyncIterator<TailStep> | undefined;
   #first: Snapshot | undefined;
   #position: Position;
@@ -69,7 +70,6 @@ export class Follower<T> implements AsyncIterableIterator<T>, OpenStream {
     } else {
       this.#position = from;
     }
-    this.#left = (): void => this.#stop();
     if (signal.aborted) this.#stop();
     else signal.addEventListener("abort", this.#left, { once: true });
   }

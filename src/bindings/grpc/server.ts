@@ -22,6 +22,7 @@ import { type AnyGuarded, type CallOptions, contextOf, decode, type Impl, header
 import { definitionOf } from "./definition.ts";
 import { boundServer, guardServer } from "./guard-server.ts";
 import { type Call, http2StreamOf } from "./http2-stream.ts";
+import { letGo } from "./let-go.ts";
 import { streaming } from "./stream.ts";
 
 /** Bounds of the gRPC server. */
@@ -110,6 +111,7 @@ function unary(guarded: AnyGuarded, method: DescMethodUnary, impl: Impl, options
       if (outcome.bytes === null) callback(outcome.error);
       else await send(call, outcome.bytes, callback, context, options);
       context.end();
+      letGo(call);
     };
     void reply();
   };

@@ -9,6 +9,7 @@ import { RST_CANCEL } from "../http-message.ts";
 import type { Wait } from "../progress.ts";
 import { type AnyGuarded, type CallOptions, contextOf, decode, type Impl, headersOnce, statusOf } from "./call.ts";
 import { http2StreamOf } from "./http2-stream.ts";
+import { letGo } from "./let-go.ts";
 
 /** The handler of a streaming method. */
 export function streaming(
@@ -44,6 +45,7 @@ export function streaming(
         call.emit("error", statusOf(error));
       } finally {
         context.end();
+        letGo(call);
       }
     };
     void run();

@@ -13,7 +13,8 @@ export class MemoryTail implements AsyncIterableIterator<TailStep> {
   #position: Position;
   #ended = false;
   readonly #signal: AbortSignal;
-  readonly #left: () => void;
+  // V8 makes a function that is assigned to a property old from the start: it would keep the reader until a major collection.
+  readonly #left = (): void => this.#end();
   /** Looks again whether there is more; set while a reader waits. */
   #look: (() => void) | undefined;
 
@@ -22,7 +23,6 @@ export class MemoryTail implements AsyncIterableIterator<TailStep> {
     this.#position = after;
     this.#find = find;
     this.#signal = signal;
-    this.#left = (): void => this.#end();
     if (signal.aborted) this.#end();
     else signal.addEventListener("abort", this.#left, { once: true });
   }

@@ -23,7 +23,8 @@ export class RedisTail implements AsyncIterableIterator<TailStep> {
   readonly #taskId: string;
   readonly #shard: number;
   readonly #signal: AbortSignal;
-  readonly #left: () => void;
+  // V8 makes a function that is assigned to a property old from the start: it would keep the reader until a major collection.
+  readonly #left = (): void => this.#end();
   #position: Position;
   #attached: Attached | undefined;
   #history = -1;
@@ -40,7 +41,6 @@ export class RedisTail implements AsyncIterableIterator<TailStep> {
     this.#shard = task.shard;
     this.#position = after;
     this.#signal = signal;
-    this.#left = (): void => this.#end();
     if (signal.aborted) this.#end();
     else signal.addEventListener("abort", this.#left, { once: true });
   }
