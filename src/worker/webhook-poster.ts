@@ -75,8 +75,8 @@ export class WebhookPoster {
   }
 
   /**
-   * Posts to a host when it is its turn and its owner's, unless the signal comes first. `make` is asked for the request then, so that it says what holds then; it answers undefined where there is
-   * nothing to be sent any more. Rejects only as `make` does.
+   * Posts to a host when it is its turn and its owner's, unless the signal comes first. `make` is asked for the request then, so that it says
+   * what holds then; it answers undefined where there is nothing to be sent any more. Rejects only as `make` does.
    */
   async post({ hostname, owner }: Target, signal: AbortSignal, make: () => Promise<WebhookRequest | undefined>): Promise<Posted> {
     // The host's turn first, then the owner's: those who wait for a slow one must not hold places that others could use.
