@@ -6,11 +6,24 @@ import { readTelemetryPlan } from "../../src/server/telemetry/sdk-variables.ts";
 import { GrpcCaller } from "../bindings/callers/grpc.ts";
 import { HttpClient } from "../bindings/callers/http.ts";
 import { send } from "../bindings/bed.ts";
-import { QUICK, runCli, startServer } from "../e2e/server-process.ts";
+import { QUICK, runCli, type ServerProcess, startServer } from "../e2e/server-process.ts";
 import { Collector } from "./collector.ts";
 import { parseSamples, sumOf } from "./scraped.ts";
 
 const AGENT = "test/e2e/agents/ticking.ts";
+
+/** A server with these variables that has served one task, and has ended. */
+async function oneTask(variables: Readonly<Record<string, string>>): Promise<ServerProcess> {
+  const server = await startServer([AGENT], { ...QUICK, ...variables });
+  const caller = new GrpcCaller(server.ports.grpc);
+  try {
+    await caller.unary("SendMessage", send("ticks 1 1"));
+    return server;
+  } finally {
+    caller.close();
+    await server[Symbol.asyncDispose]();
+  }
+}
 
 suite("telemetry of the program", { timeout: 180_000 }, () => {
   test("metrics are at /metrics of the operations port, and nowhere else", async () => {
@@ -34,18 +47,7 @@ suite("telemetry of the program", { timeout: 180_000 }, () => {
 
   test("what a collector is to have goes there, the last of it before the process ends", async () => {
     await using collector = await Collector.open();
-    const server = await startServer([AGENT], {
-      ...QUICK,
-      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-      OTEL_EXPORTER_OTLP_HEADERS: "x-key=k1",
-    });
-    const caller = new GrpcCaller(server.ports.grpc);
-    try {
-      await caller.unary("SendMessage", send("ticks 1 1"));
-    } finally {
-      caller.close();
-      await server[Symbol.asyncDispose]();
-    }
+    await oneTask({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_EXPORTER_OTLP_HEADERS: "x-key=k1" });
     const metrics = collector.of("metrics");
     assert.ok(metrics.length >= 1);
     for (const { headers, body } of metrics) {
@@ -55,14 +57,7 @@ suite("telemetry of the program", { timeout: 180_000 }, () => {
   });
 
   test("a collector that is away holds up neither the start nor the calls nor the end", async () => {
-    const server = await startServer([AGENT], { ...QUICK, OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1" });
-    const caller = new GrpcCaller(server.ports.grpc);
-    try {
-      await caller.unary("SendMessage", send("ticks 1 1"));
-    } finally {
-      caller.close();
-      await server[Symbol.asyncDispose]();
-    }
+    const server = await oneTask({ OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1" });
     assert.deepEqual(await server.process.exited, { code: 0, signal: null });
   });
 

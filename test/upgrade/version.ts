@@ -9,7 +9,7 @@ import { PREVIOUS_RELEASE } from "./previous-release.ts";
 /** What it takes to run from the source. */
 const PARTS = ["src", "gen", "package.json"];
 /** An agent has the helpers of its own version: by the place where it lies. */
-const AGENT = "test/upgrade/agent.ts";
+const AGENT = "test/rolling/agent.ts";
 const MAX_ARCHIVE_BYTES = 64 * 1024 * 1024;
 
 /** A text in a file of the source, and what it becomes. */
