@@ -1,6 +1,6 @@
 /** Messages in envelopes, as gRPC, gRPC-Web and Connect's streams have them: one byte of flags, four of length, the bytes. */
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
-import { isShared, wireBytes, wireJson } from "../rpc/wire-cache.ts";
+import { formsOf, wireBytes, wireJson } from "../rpc/wire-cache.ts";
 
 /** Bytes before those of the message. */
 export const ENVELOPE_BYTES = 5;
@@ -24,14 +24,14 @@ export function envelope(flags: number, bytes: Uint8Array | string): Buffer {
   return frame;
 }
 
-const frames: Readonly<Record<Codec, WeakMap<Message, Buffer>>> = { proto: new WeakMap(), json: new WeakMap() };
-
 /** A message in its envelope, not compressed. Made once for all streams, of whatever protocol, that carry the same message object. */
 export function framed(desc: DescMessage, value: Message, codec: Codec = "proto"): Buffer {
-  const known = frames[codec].get(value);
-  if (known !== undefined) return known;
-  const message = create(desc, value as never);
-  const frame = envelope(0, codec === "proto" ? wireBytes(desc, message) : wireJson(desc, message));
-  if (isShared(message)) frames[codec].set(value, frame);
-  return frame;
+  const forms = formsOf(value);
+  if (forms === undefined) return framedAnew(desc, create(desc, value as never), codec);
+  if (codec === "proto") return (forms.protoFrame ??= framedAnew(desc, value, codec));
+  return (forms.jsonFrame ??= framedAnew(desc, value, codec));
+}
+
+function framedAnew(desc: DescMessage, message: Message, codec: Codec): Buffer {
+  return envelope(0, codec === "proto" ? wireBytes(desc, message) : wireJson(desc, message));
 }

@@ -2,7 +2,7 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { type StreamResponse, StreamResponseSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import { WRITES } from "./format.ts";
-import { hex, randomBytes } from "./random.ts";
+import { randomHex } from "./random.ts";
 import { type Command, CommandSchema, type Memo, MemoSchema } from "../../gen/throughline/v1/log_pb.ts";
 
 /**
@@ -46,7 +46,12 @@ export function parsePosition(text: string): Position | undefined {
 
 /** 8 random hex digits: marks, and the tokens of what must be told apart after a lost reply. */
 export function newMark(): string {
-  return hex(randomBytes(4));
+  return randomHex(4);
+}
+
+/** 16 random hex digits: by them a store knows who holds a lease or a claim. */
+export function newToken(): string {
+  return randomHex(8);
 }
 
 /** An entry before the store has given it a place. Frozen once handed to the store. */
@@ -94,7 +99,7 @@ class RecentContents {
 
 /** What a decoded message costs besides its bytes, roughly. */
 const CONTENT_OVERHEAD = 1024;
-const recent = new RecentContents(4 * 1024 * 1024);
+const recent = new RecentContents(1 * 1024 * 1024);
 
 /** A stored entry. The bytes are the truth; the decoded content is made once and shared by all readers while any of them uses it. */
 export class Entry implements Position {

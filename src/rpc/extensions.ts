@@ -5,9 +5,12 @@ import { connectError } from "./errors.ts";
 /** Request and response header; gRPC metadata key. */
 export const EXTENSIONS_HEADER = "a2a-extensions";
 
+const NONE: ReadonlySet<string> = new Set();
+
 /** The URIs that a request lists, commas and repeated headers alike. */
 export function requestedExtensions(headers: Headers): ReadonlySet<string> {
-  const listed = headers.get(EXTENSIONS_HEADER) ?? "";
+  const listed = headers.get(EXTENSIONS_HEADER);
+  if (listed === null) return NONE;
   return new Set(
     listed
       .split(",")
@@ -25,5 +28,6 @@ export function activeExtensions(card: AgentCard, requested: ReadonlySet<string>
       metadata: { extension: lacking.uri },
     });
   }
+  if (requested.size === 0) return NONE;
   return new Set(declared.map(({ uri }) => uri).filter((uri) => requested.has(uri)));
 }

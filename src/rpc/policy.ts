@@ -1,6 +1,6 @@
 /** Policy around the service: who may call what, in which version, with which extensions. Every binding gets it identically. */
 import type { DescMethod, DescService, Message } from "@bufbuild/protobuf";
-import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import { createContextKey, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
 import type { AgentCard } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { Authenticate, Authorize } from "./auth/authenticate.ts";
 import { checkBinaryInput } from "./binary-input.ts";
@@ -52,6 +52,10 @@ export interface GuardedService<S extends DescService> {
   readonly agree: (context: HandlerContext) => void;
 }
 
+/** Which steps of the policy a call has passed. */
+const admittedKey = createContextKey(false, { description: "admitted" });
+const agreedKey = createContextKey(false, { description: "version and extensions agreed" });
+
 type Method = (request: Message, context: HandlerContext) => unknown;
 
 /** Wraps an implementation. The order is authenticate, authorize, limits, version, extensions; then the method with its own checks (requirements 1.7). */
@@ -67,9 +71,8 @@ export function guard<S extends DescService>(desc: S, impl: ServiceImpl<S>, opti
     values.set(principalKey, verdict);
     values.get(observedKey)?.by(verdict.name);
   };
-  const admitted = new WeakSet<HandlerContext>();
   const admit = async (context: HandlerContext): Promise<void> => {
-    if (admitted.has(context)) return;
+    if (context.values.get(admittedKey)) return;
     await authenticate(context);
     const denial = await options.authorize?.(principalOf(context), context.method.name);
     if (denial !== undefined) {
@@ -78,14 +81,13 @@ export function guard<S extends DescService>(desc: S, impl: ServiceImpl<S>, opti
       throw connectError("PERMISSION_DENIED", denial.message, { metadata });
     }
     await options.limits?.count(context);
-    admitted.add(context);
+    context.values.set(admittedKey, true);
   };
-  const agreed = new WeakSet<HandlerContext>();
   const agree = (context: HandlerContext): void => {
-    if (agreed.has(context)) return;
+    if (context.values.get(agreedKey)) return;
     checkVersion(context.requestHeader, context.url, options.assumeVersion);
     const active = activeExtensions(options.card, requestedExtensions(context.requestHeader));
-    agreed.add(context);
+    context.values.set(agreedKey, true);
     if (active.size === 0) return;
     context.values.set(extensionsKey, active);
     context.responseHeader.set(EXTENSIONS_HEADER, [...active].join(", "));

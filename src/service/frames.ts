@@ -2,10 +2,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type StreamResponse, StreamResponseSchema, type Task } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { Frame } from "../core/follow.ts";
-import { share } from "../rpc/wire-cache.ts";
-
-/** Snapshots are cached per position: so is the frame around them, and with it its encoding. */
-const taskFrames = new WeakMap<Task, StreamResponse>();
+import { share, sharedForm } from "../rpc/wire-cache.ts";
 
 /** A frame as every stream without extensions carries it: a stored event's own bytes, or the task. */
 export function plainFrame(frame: Frame): StreamResponse {
@@ -13,18 +10,14 @@ export function plainFrame(frame: Frame): StreamResponse {
   return taskFrame(frame.snapshot.task);
 }
 
-/** A stable task as a frame. */
+/** A stable task as a frame. Snapshots are cached per position: so is the frame around them, and with it its encoding. */
 function taskFrame(task: Task): StreamResponse {
-  const known = taskFrames.get(task);
-  if (known !== undefined) return known;
-  const frame = share(create(StreamResponseSchema, { payload: { case: "task", value: share(task) } }));
-  taskFrames.set(task, frame);
-  return frame;
+  return sharedForm(task, "plain", () => share(create(StreamResponseSchema, { payload: { case: "task", value: task } })));
 }
 
 /** Says that a `task` event is its task's frame, its stored bytes the frame's. */
 export function shareTaskFrame(event: StreamResponse, bytes: Uint8Array): void {
-  if (event.payload.case === "task") taskFrames.set(share(event.payload.value), share(event, bytes));
+  if (event.payload.case === "task") sharedForm(event.payload.value, "plain", () => share(event, bytes));
 }
 
 /** The task with at most the latest `historyLength` messages (R-057 to R-060): unset keeps all, 0 none. */

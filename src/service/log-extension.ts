@@ -10,7 +10,7 @@ import type { Frame } from "../core/follow.ts";
 import type { Position } from "../core/log-entry.ts";
 import { formatPosition, parsePosition } from "../core/log-entry.ts";
 import { extensionsKey } from "../rpc/call-facts.ts";
-import { share } from "../rpc/wire-cache.ts";
+import { share, sharedForm } from "../rpc/wire-cache.ts";
 
 /** URI of the extension; the key of the position in a frame's metadata. */
 export const LOG_URI = "urn:throughline:a2a:log:v1";
@@ -45,14 +45,10 @@ export function badResume(description: string): Error {
   return invalidArgument({ field: "Last-Event-ID", description });
 }
 
-// By what was decoded, not by its entry: a log keeps many entries that nobody reads any more.
-const positionedEvents = new WeakMap<StreamResponse, StreamResponse>();
-const positionedTasks = new WeakMap<Task, StreamResponse>();
-
 /** A frame with its position, made once for all who read it. */
 export function positionedFrame(frame: Frame): StreamResponse {
-  if (frame.is === "event") return once(positionedEvents, frame.entry.event, (event) => positionedEvent(event, frame.entry));
-  return once(positionedTasks, frame.snapshot.task, (task) => positionedTask(task, frame.snapshot.position));
+  if (frame.is === "event") return sharedForm(frame.entry.event, "positioned", (event) => positionedEvent(event, frame.entry));
+  return sharedForm(frame.snapshot.task, "positioned", (task) => positionedTask(task, frame.snapshot.position));
 }
 
 function positionedEvent(event: StreamResponse, position: Position): StreamResponse {
@@ -74,12 +70,4 @@ function positionedTask(task: Task, position: Position): StreamResponse {
 
 function withPosition(metadata: JsonObject | undefined, position: Position): JsonObject {
   return { ...metadata, [LOG_URI]: { position: formatPosition(position) } };
-}
-
-function once<K extends object>(frames: WeakMap<K, StreamResponse>, key: K, make: (key: K) => StreamResponse): StreamResponse {
-  const known = frames.get(key);
-  if (known !== undefined) return known;
-  const frame = make(key);
-  frames.set(key, frame);
-  return frame;
 }

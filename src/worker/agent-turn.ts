@@ -1,5 +1,6 @@
 /** A turn as its agent sees it. */
-import type { Message } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import type { JsonObject } from "@bufbuild/protobuf";
+import type { Message, Task } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { Command } from "../../gen/throughline/v1/log_pb.ts";
 import type { Turn } from "../core/agent.ts";
 import type { TraceContext } from "../core/trace-context.ts";
@@ -13,62 +14,74 @@ export function messageOf({ kind }: Command): Message | undefined {
 
 /** What an agent is run with. What it says of a call, it says of the one whose message `next()` gave last. */
 export function turnOf(init: TurnInit, trace: TraceContext | undefined, signal: AbortSignal, over: () => boolean): Turn {
-  const { writer, input, attempt, resumed, next, memoOf } = init;
-  const { id: taskId, contextId } = writer.fold.task;
-  let { command } = input;
-  let caller = callerOf(command.caller);
-  return {
-    taskId,
-    contextId,
-    signal,
-    attempt,
-    resumed,
-    trace,
-    message: messageOf(command) as Message,
-    get task() {
-      return writer.fold.snapshot().task;
-    },
-    get history() {
-      return writer.fold.snapshot().task.history;
-    },
-    get memo() {
-      return writer.fold.memo;
-    },
-    get principal() {
-      return caller.principal;
-    },
-    get tenant() {
-      return caller.tenant;
-    },
-    get owner() {
-      return caller.owner;
-    },
-    get scopes() {
-      return caller.scopes;
-    },
-    get claims() {
-      return caller.claims;
-    },
-    get metadata() {
-      return command.metadata;
-    },
-    get acceptedOutputModes() {
-      return command.acceptedOutputModes;
-    },
-    get extensions() {
-      return command.extensions;
-    },
-    get headers() {
-      return command.headers;
-    },
-    memoOf: (id) => memoOf(id, caller),
-    // What a turn has left waiting must not take a message from the next one.
-    next: async () => {
-      const following = await next(signal, over);
-      if (following === undefined) return undefined;
-      command = following;
-      caller = callerOf(command.caller);
-      return messageOf(command);
-    },
+  return new AgentTurn(init, trace, signal, over);
+}
+
+/**
+ * A class and no object with getters: of those, V8 would make a hidden class for each turn, which keeps all that the getters refer to until a
+ * major collection.
+ */
+class AgentTurn implements Turn {
+  readonly taskId: string;
+  readonly contextId: string;
+  readonly signal: AbortSignal;
+  readonly attempt: number;
+  readonly resumed: boolean;
+  readonly trace: TraceContext | undefined;
+  readonly message: Message;
+  principal = "";
+  tenant = "";
+  owner = "";
+  scopes: readonly string[] = [];
+  claims: JsonObject = {};
+  metadata: JsonObject | undefined;
+  acceptedOutputModes: readonly string[] = [];
+  extensions: readonly string[] = [];
+  headers: Readonly<Record<string, string>> = {};
+  readonly #init: TurnInit;
+  readonly #over: () => boolean;
+
+  constructor(init: TurnInit, trace: TraceContext | undefined, signal: AbortSignal, over: () => boolean) {
+    this.#init = init;
+    this.#over = over;
+    this.taskId = init.writer.fold.task.id;
+    this.contextId = init.writer.fold.task.contextId;
+    this.signal = signal;
+    this.attempt = init.attempt;
+    this.resumed = init.resumed;
+    this.trace = trace;
+    this.message = messageOf(init.input.command) as Message;
+    this.#about(init.input.command);
+  }
+
+  get task(): Task {
+    return this.#init.writer.fold.snapshot().task;
+  }
+
+  get history(): readonly Message[] {
+    return this.task.history;
+  }
+
+  get memo(): JsonObject | undefined {
+    return this.#init.writer.fold.memo;
+  }
+
+  // Agents may take these out of the turn.
+  readonly memoOf = (taskId: string): Promise<JsonObject | undefined> => this.#init.memoOf(taskId, this);
+
+  // What a turn has left waiting must not take a message from the next one.
+  readonly next = async (): Promise<Message | undefined> => {
+    const command = await this.#init.next(this.signal, this.#over);
+    if (command === undefined) return undefined;
+    this.#about(command);
+    return messageOf(command);
   };
+
+  #about(command: Command): void {
+    Object.assign(this, callerOf(command.caller));
+    this.metadata = command.metadata;
+    this.acceptedOutputModes = command.acceptedOutputModes;
+    this.extensions = command.extensions;
+    this.headers = command.headers;
+  }
 }

@@ -1,7 +1,7 @@
 /** Deliveries of a replica: claims tasks that have something for webhooks, delivers, and lets go of them. */
 import type { Delivery } from "../core/deliveries.ts";
 import { isAway } from "../core/errors.ts";
-import { newMark } from "../core/log-entry.ts";
+import { newToken } from "../core/log-entry.ts";
 import { pause } from "../core/pause.ts";
 import { type DeliveryContext, WebhookDelivery } from "./delivery.ts";
 import { HeldClaim } from "./held-claim.ts";
@@ -99,7 +99,7 @@ export class Deliveries {
       const limit = Math.min(CLAIM_LIMIT, options.maxClaims - this.#claimed.size);
       if (limit <= 0) return;
       const asked = performance.now();
-      const claims = await storage.claimDeliveries(newMark() + newMark(), limit);
+      const claims = await storage.claimDeliveries(newToken(), limit);
       if (claims.length === limit) this.#again = true;
       for (const claim of claims) this.#begin(new HeldClaim(claim, this.#times.leaseMs, asked));
     }

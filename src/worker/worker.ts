@@ -2,7 +2,7 @@
 import { isAway, isRefused } from "../core/errors.ts";
 import { Fold } from "../core/fold.ts";
 import { isNewer } from "../core/format.ts";
-import { type Entry, newMark } from "../core/log-entry.ts";
+import { type Entry, newToken } from "../core/log-entry.ts";
 import type { Hint, Lease, LeaseRequest, Taken } from "../core/storage.ts";
 import type { LeaseContext, LeaseStart } from "./lease-context.ts";
 import { LeasedTask } from "./leased-task.ts";
@@ -101,7 +101,7 @@ export class Worker {
     this.#reserved += 1;
     let held = true;
     return {
-      token: newMark() + newMark(),
+      token: newToken(),
       replica: this.#init.options.replica,
       [Symbol.dispose]: () => {
         if (held) this.#reserved -= 1;
@@ -213,7 +213,7 @@ export class Worker {
       // Reserved until they are begun: a send in the meantime must not take their places.
       this.#reserved += limit;
       // One token until it is answered: what a lost reply gave is given again.
-      const request = { token: newMark() + newMark(), replica: options.replica };
+      const request = { token: newToken(), replica: options.replica };
       try {
         const taken = await this.#untilAnswered(() => storage.take(request, limit));
         if (taken.length >= limit) this.#takeAgain = true;

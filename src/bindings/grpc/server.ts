@@ -46,6 +46,8 @@ export function grpcServer(guarded: AnyGuarded, options: GrpcOptions): Server {
     "grpc.keepalive_time_ms": options.keepaliveMs,
     "grpc.keepalive_timeout_ms": options.keepaliveTimeoutMs,
     "grpc.keepalive_permit_without_calls": 1,
+    // Counters of calls that nobody could ask for.
+    "grpc.enable_channelz": 0,
     // The next PING after the GOAWAY would end the streams anyhow (grpc-node 3068): they get the time until then.
     ...(options.connectionAgeMs !== undefined && {
       "grpc.max_connection_age_ms": options.connectionAgeMs,
