@@ -31,7 +31,7 @@ import { internalErrors } from "../rpc/errors.ts";
 import { guard } from "../rpc/policy.ts";
 import { A2AServiceImpl } from "../service/a2a-service.ts";
 import { abandonTask } from "../service/cancel-task.ts";
-import { declareSchemes, nameInterfaces, publicCard } from "../service/agent-card.ts";
+import { declareSchemes, httpUrlOf, nameInterfaces, publicCard } from "../service/agent-card.ts";
 import { callDrained, streamDrained, Streams } from "../service/streams.ts";
 import { MemoryStorage } from "../storage/memory/memory-storage.ts";
 import { pause } from "../core/pause.ts";
@@ -49,6 +49,7 @@ import { SigningKeys } from "./signing-keys.ts";
 import { type ServerTelemetry, serverTelemetry } from "./telemetry/server-telemetry.ts";
 import { TlsFiles } from "./tls-files.ts";
 import { ServerWebhooks } from "./webhooks.ts";
+import { shareWriteBuffer } from "./write-buffer.ts";
 import { resolveOptions, type ServerOptions, type ServerOptionsInput } from "./options.ts";
 
 /** What to serve. Everything but the agent has a default. */
@@ -86,6 +87,7 @@ const JSON_RPC_BASES = ["/jsonrpc", "/a2a/jsonrpc"];
 
 /** Starts a server; resolves when all its ports listen. */
 export async function serve(init: ServeInit): Promise<RunningServer> {
+  shareWriteBuffer();
   const { agent, storage, authenticate, authorize, ownerOf = ownedByName, log = SILENT, scrape, ...given } = init;
   const options = resolveOptions(given);
   const [tls, keys] = [await TlsFiles.open(options.tls, log), await SigningKeys.open(options.signing.keys)];
@@ -227,7 +229,7 @@ export class RunningServer implements AsyncDisposable {
       throw error;
     }
     this.#worker.start();
-    const sign = this.options.push.sign && this.#keys ? notificationSigner(this.#keys, this.#url) : undefined;
+    const sign = this.options.push.sign && this.#keys ? notificationSigner(this.#keys, httpUrlOf(this.card)) : undefined;
     this.#webhooks.start({ storage: this.#storage, snapshots: this.#snapshots, log: this.#log, ...this.#telemetry, sign });
     this.#probes.start();
     this.#become("serving");
@@ -267,15 +269,10 @@ export class RunningServer implements AsyncDisposable {
     return [...handlers, async () => this.#named.promise.then(() => false), published];
   }
 
-  /** The URL at which callers reach it, once the card says so. */
-  get #url(): string {
-    const { url = "" } = this.card.supportedInterfaces.find(({ protocolBinding }) => protocolBinding === "JSONRPC") ?? {};
-    return url.replace(/\/jsonrpc$/, "");
-  }
-
   /** Signs a card whose interfaces are named. */
   async #sign(card: AgentCard): Promise<void> {
-    const base = this.#url.startsWith("https:") && this.options.signing.jku ? this.#url : undefined;
+    const url = httpUrlOf(this.card);
+    const base = url.startsWith("https:") && this.options.signing.jku ? url : undefined;
     if (this.#keys !== undefined) await signCard(card, this.#keys, base && `${base}${JWKS_PATH}`);
   }
 

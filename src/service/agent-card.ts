@@ -85,3 +85,9 @@ export function nameInterfaces(card: AgentCard, { grpc, http, restPrefix }: Publ
     create(AgentInterfaceSchema, { protocolBinding, url, protocolVersion: PROTOCOL_VERSION }),
   );
 }
+
+/** The URL at which callers reach the server over HTTP, once its card says so; empty before. */
+export function httpUrlOf({ supportedInterfaces }: AgentCard): string {
+  const { url = "" } = supportedInterfaces.find(({ protocolBinding }) => protocolBinding === "JSONRPC") ?? {};
+  return url.replace(/\/jsonrpc$/, "");
+}
