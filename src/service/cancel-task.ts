@@ -90,7 +90,7 @@ function cancelCommand({ caller, headers, trace }: Omit<Asked, "signal">, metada
     caller: storedCaller(caller),
     headers: { ...headers },
     ...(metadata && { metadata }),
-    ...storedTrace(trace),
+    ...(trace && { trace: storedTrace(trace) }),
   });
 }
 

@@ -1,7 +1,7 @@
 /** A send as it came, and what all its ways need. */
 import { create, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import { type AgentCard, type Message, MessageSchema, type SendMessageRequest } from "../../gen/lf/a2a/v1/a2a_pb.ts";
-import { type Command, CommandSchema } from "../../gen/throughline/v1/log_pb.ts";
+import { type Command, CommandSchema, MemoSchema } from "../../gen/throughline/v1/log_pb.ts";
 import type { Agent, Caller } from "../core/agent.ts";
 import { TaskError } from "../core/errors.ts";
 import { newMark, type NewEntry } from "../core/log-entry.ts";
@@ -52,15 +52,15 @@ export function commandEntry(
   message: Message,
   memo?: JsonObject,
 ): NewEntry & { readonly content: Command } {
-  const command: Command = create(CommandSchema, {
-    kind: { case: kind, value: message },
-    caller: storedCaller(caller),
-    acceptedOutputModes: request.configuration?.acceptedOutputModes ?? [],
-    extensions: [...extensions],
-    headers: { ...headers },
-    ...(memo && { memo: { value: memo } }),
-    ...storedTrace(trace),
-  });
+  // Set one by one: to look through an init for what is to be made a message costs as much as to encode it.
+  const command: Command = create(CommandSchema);
+  command.kind = { case: kind, value: message };
+  command.caller = storedCaller(caller);
+  command.acceptedOutputModes = request.configuration?.acceptedOutputModes ?? [];
+  command.extensions = [...extensions];
+  command.headers = { ...headers };
+  if (memo !== undefined) command.memo = create(MemoSchema, { value: memo });
+  if (trace !== undefined) command.trace = storedTrace(trace);
   if (request.metadata !== undefined) command.metadata = request.metadata;
   return { kind: "command", mark: newMark(), bytes: toBinary(CommandSchema, command), content: command };
 }

@@ -1,12 +1,11 @@
 /** The trace of the call that brought a command: in the log, and for those who work on it. */
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { Command, CommandSchema } from "../../gen/throughline/v1/log_pb.ts";
+import { create } from "@bufbuild/protobuf";
+import { type Command, type TraceContext as StoredTrace, TraceContextSchema } from "../../gen/throughline/v1/log_pb.ts";
 import { parseTraceContext, type TraceContext } from "../core/trace-context.ts";
 
-/** As it is stored with the command; nothing where the call stood in no trace. */
-export function storedTrace(trace: TraceContext | undefined): Pick<Exclude<MessageInitShape<typeof CommandSchema>, Command>, "trace"> {
-  if (trace === undefined) return {};
-  return { trace: { parent: trace.traceparent, state: trace.tracestate, time: BigInt(Date.now()) } };
+/** As it is stored with the command. */
+export function storedTrace({ traceparent, tracestate }: TraceContext): StoredTrace {
+  return create(TraceContextSchema, { parent: traceparent, state: tracestate, time: BigInt(Date.now()) });
 }
 
 /** As it was; undefined where the command has none. */

@@ -1,10 +1,11 @@
 /** Metrics of calls, by the stable conventions of OpenTelemetry for RPC; of streams apart. */
 import { type Attributes, createNoopMeter, metrics } from "@opentelemetry/api";
 import { A2AService } from "../../../gen/lf/a2a/v1/a2a_pb.ts";
-import type { CallFacts, StreamStart } from "../../rpc/call-observer.ts";
+import type { Binding, CallFacts, StreamStart } from "../../rpc/call-observer.ts";
 import { type CallStatus, errorReasons } from "../../rpc/errors.ts";
 import { methodOf, OTHER, SYSTEMS } from "./call-attributes.ts";
 import type { MeterFacts } from "./meters-list.ts";
+import type { Tallies, Tally } from "./tallies.ts";
 
 /** The conventions' boundaries, in seconds. */
 const CALL_BOUNDARIES = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
@@ -67,8 +68,39 @@ export const CALL_METERS = {
   },
 } as const satisfies Readonly<Record<string, MeterFacts>>;
 
-/** Whether a stream that began so is a resume. */
-const isResume = (start: StreamStart): boolean => start !== "send";
+/** Where streams of one method over one binding are counted. */
+interface StreamTallies {
+  readonly active: Tally;
+  readonly resumes: ReadonlyMap<string, Tally>;
+}
+
+/** What calls of one method over one binding are told to. */
+class MethodMeters {
+  readonly #labels: Attributes;
+  readonly #open: (labels: Attributes) => StreamTallies;
+  #streams: StreamTallies | undefined;
+  /** Labels of streams by their end, and of other calls by status or reason: made when first asked for, there are few. */
+  readonly #ends = new Map<string, Attributes>();
+  readonly #outcomes = new Map<string, Attributes>();
+
+  constructor(call: CallFacts, open: (labels: Attributes) => StreamTallies) {
+    this.#labels = { "rpc.system.name": SYSTEMS[call.binding], "rpc.method": methodOf(call) };
+    this.#open = open;
+  }
+
+  get streams(): StreamTallies {
+    return (this.#streams ??= this.#open(this.#labels));
+  }
+
+  ended({ status, reason }: CallStatus): Attributes {
+    const more = { "rpc.response.status_code": status, ...(reason !== undefined && { "error.type": reason }) };
+    return entry(this.#outcomes, reason ?? status, () => ({ ...this.#labels, ...more }));
+  }
+
+  streamEnded(end: string): Attributes {
+    return entry(this.#ends, end, () => ({ ...this.#labels, end }));
+  }
+}
 
 /** Counts calls with the global meter provider, as it is when this is made. */
 export class CallMetrics {
@@ -83,48 +115,58 @@ export class CallMetrics {
   });
   readonly #active = this.#meter.createUpDownCounter(CALL_METERS.active.name, facts(CALL_METERS.active));
   readonly #resumes = this.#meter.createCounter(CALL_METERS.resumes.name, facts(CALL_METERS.resumes));
-  /** Labels that were made before: there are few. */
-  readonly #known = new Map<string, Attributes>();
+  readonly #tallies: Tallies;
+  readonly #methods = new Map<Binding, Map<string | undefined, MethodMeters>>();
+
+  private constructor(tallies: Tallies) {
+    this.#tallies = tallies;
+  }
 
   /** Undefined where nobody collects metrics. */
-  static open(): CallMetrics | undefined {
+  static open(tallies: Tallies): CallMetrics | undefined {
     const none = Object.getPrototypeOf(createNoopMeter()) as object;
-    return Object.getPrototypeOf(metrics.getMeter("throughline")) === none ? undefined : new CallMetrics();
+    return Object.getPrototypeOf(metrics.getMeter("throughline")) === none ? undefined : new CallMetrics(tallies);
   }
 
   /** A call has ended that was no stream, or a stream was refused. */
-  ended(call: CallFacts, { status, reason }: CallStatus, seconds: number): void {
-    const more = { "rpc.response.status_code": status, ...(reason !== undefined && { "error.type": reason }) };
-    this.#calls.record(seconds, this.#labels(call, `${status} ${reason}`, more));
+  ended(call: CallFacts, status: CallStatus, seconds: number): void {
+    this.#calls.record(seconds, this.#of(call).ended(status));
   }
 
   opened(call: CallFacts, start: StreamStart): void {
-    this.#active.add(1, this.#labels(call, "", {}));
-    if (isResume(start)) this.#resumed(call, start);
+    const { active, resumes } = this.#of(call).streams;
+    active.add(1);
+    resumes.get(start)?.add(1);
   }
 
   rewound(call: CallFacts): void {
-    this.#resumed(call, "rewound");
+    this.#of(call).streams.resumes.get("rewound")?.add(1);
   }
 
   streamEnded(call: CallFacts, { status, reason }: CallStatus, seconds: number): void {
-    const end = ENDS[reason ?? status] ?? BROKEN;
-    this.#active.add(-1, this.#labels(call, "", {}));
-    this.#streams.record(seconds, this.#labels(call, end, { end }));
+    const meters = this.#of(call);
+    meters.streams.active.add(-1);
+    this.#streams.record(seconds, meters.streamEnded(ENDS[reason ?? status] ?? BROKEN));
   }
 
-  #resumed(call: CallFacts, reason: string): void {
-    this.#resumes.add(1, this.#labels(call, reason, { reason }));
+  #of(call: CallFacts): MethodMeters {
+    const methods = entry(this.#methods, call.binding, () => new Map<string | undefined, MethodMeters>());
+    return entry(methods, call.operation, () => new MethodMeters(call, (labels) => this.#open(labels)));
   }
 
-  #labels(call: CallFacts, key: string, more: Attributes): Attributes {
-    const whole = `${call.binding} ${call.operation} ${key}`;
-    const known = this.#known.get(whole);
-    if (known !== undefined) return known;
-    const labels = { "rpc.system.name": SYSTEMS[call.binding], "rpc.method": methodOf(call), ...more };
-    this.#known.set(whole, labels);
-    return labels;
+  #open(labels: Attributes): StreamTallies {
+    const resumes = CALL_METERS.resumes.labels.reason.map(
+      (reason) => [reason, this.#tallies.of(this.#resumes, { ...labels, reason })] as const,
+    );
+    return { active: this.#tallies.of(this.#active, labels), resumes: new Map<string, Tally>(resumes) };
   }
+}
+
+/** What a map has under a key, made when first asked for. */
+function entry<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  let known = map.get(key);
+  if (known === undefined) map.set(key, (known = make()));
+  return known;
 }
 
 function facts({ unit, description }: MeterFacts): { unit: string; description: string } {

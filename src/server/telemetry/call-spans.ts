@@ -1,10 +1,10 @@
 /** A server span for each call; for a stream, one for its opening. */
-import { context as contexts, type Span, SpanKind, SpanStatusCode, trace, type Tracer } from "@opentelemetry/api";
+import { type Span, SpanKind, SpanStatusCode, type Tracer } from "@opentelemetry/api";
 import type { TraceContext } from "../../core/trace-context.ts";
 import type { CallFacts, StreamStart } from "../../rpc/call-observer.ts";
 import type { CallStatus } from "../../rpc/errors.ts";
 import { isFault, methodOf, SYSTEMS } from "./call-attributes.ts";
-import { parentOf, placeOf } from "./span-context.ts";
+import { parentOf, placeOf, within } from "./span-context.ts";
 
 /**
  * The span of one call, a child of its caller's. That of a stream ends when the stream is taken: a span that lives for hours is exported hours
@@ -29,18 +29,18 @@ export class CallSpan {
     return { trace_id: traceId, span_id: spanId };
   }
 
-  /** Runs what the call asks for with the span as the active one, for what else is instrumented in this process. */
+  /** Runs what the call asks for. */
   run<T>(step: () => T): T {
-    return contexts.with(trace.setSpan(contexts.active(), this.#span), step);
+    return within(this.#span, step);
   }
 
   about(taskId: string, contextId: string): void {
-    this.#span.setAttributes({ "a2a.task.id": taskId, "a2a.context.id": contextId });
+    if (this.#span.isRecording()) this.#span.setAttributes({ "a2a.task.id": taskId, "a2a.context.id": contextId });
   }
 
   /** The stream is taken. */
   opened(start: StreamStart): void {
-    this.#span.setAttributes({ "a2a.stream.start": start, "rpc.response.status_code": "OK" });
+    if (this.#span.isRecording()) this.#span.setAttributes({ "a2a.stream.start": start, "rpc.response.status_code": "OK" });
     this.#span.end();
   }
 

@@ -4,13 +4,17 @@ import { type TaskState, TaskStateSchema } from "../../../gen/lf/a2a/v1/a2a_pb.t
 import type { AppendOutcome, Backlog, DeliveryOutcome, Measures, RenewalOutcome, Takeover } from "../../core/telemetry.ts";
 import { EventLoop } from "./event-loop.ts";
 import { type MeterFacts, METERS } from "./meters-list.ts";
+import { Tallies, type Tally } from "./tallies.ts";
 
 /** Boundaries of durations, in seconds: from an append in memory to one that waited for a store that was away. */
 const BOUNDARIES = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** At most one sample of the delivery lag in so many milliseconds: hundreds of followers may get one entry. */
 const SAMPLE_MS = 1;
 
-const STATES = new Map(TaskStateSchema.values.map(({ number, localName }) => [number, localName.toLowerCase()]));
+/** States in which a task can come to rest, and what they are called in a label. */
+const RESTS: readonly (readonly [number, string])[] = TaskStateSchema.values
+  .map(({ number, localName }) => [number, localName.toLowerCase()] as const)
+  .filter(([, name]) => METERS.ended.labels.state.some((state) => state === name));
 
 /** What is looked at when metrics are collected. */
 export interface Observed {
@@ -28,9 +32,11 @@ export class Meters implements Measures, Disposable {
   readonly #appends = histogram(this.#meter, METERS.appends);
   readonly #fenced = counter(this.#meter, METERS.fenced);
   readonly #lag = histogram(this.#meter, METERS.lag);
-  readonly #running = this.#meter.createUpDownCounter(METERS.running.name, METERS.running);
+  /** Of whatever happens in every call; told when metrics are collected. */
+  readonly tallies = new Tallies();
+  readonly #running = this.tallies.of(this.#meter.createUpDownCounter(METERS.running.name, METERS.running));
   readonly #waiting = this.#meter.createGauge(METERS.waiting.name, METERS.waiting);
-  readonly #ended = counter(this.#meter, METERS.ended);
+  readonly #ended = this.#endedTurns();
   readonly #takeovers = counter(this.#meter, METERS.takeovers);
   readonly #renewals = counter(this.#meter, METERS.renewals);
   readonly #deliveries = counter(this.#meter, METERS.deliveries);
@@ -44,10 +50,6 @@ export class Meters implements Measures, Disposable {
   /** What has come since metrics were last collected: happens too often to be told one by one. */
   #fresh = { hit: 0, miss: 0, kept: 0, sent: 0 };
   #stop: () => void = () => undefined;
-
-  constructor() {
-    this.#running.add(0);
-  }
 
   /** Begins to look at what is looked at. */
   observe({ available, sent, egress }: Observed): void {
@@ -73,8 +75,15 @@ export class Meters implements Measures, Disposable {
     };
   }
 
+  /** By the state. */
+  #endedTurns(): ReadonlyMap<number, Tally> {
+    const ended = counter(this.#meter, METERS.ended);
+    return new Map(RESTS.map(([number, state]) => [number, this.tallies.of(ended, { state })]));
+  }
+
   /** Added, not observed: servers in one process add up. */
   #tellFresh(sent: number): void {
+    this.tallies.tell();
     const { hit, miss, kept, sent: before } = this.#fresh;
     this.#fresh = { hit: 0, miss: 0, kept, sent };
     this.#reads.add(hit, { cache: "hit" });
@@ -108,7 +117,7 @@ export class Meters implements Measures, Disposable {
   }
 
   cameToRest(state: TaskState): void {
-    this.#ended.add(1, { state: STATES.get(state) ?? "unknown" });
+    this.#ended.get(state)?.add(1);
   }
 
   swept({ waiting, due }: Backlog): void {

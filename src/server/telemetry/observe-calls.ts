@@ -8,6 +8,7 @@ import { type CallLine, CallLog, type CallLogging } from "./call-log.ts";
 import { CallMetrics } from "./call-metrics.ts";
 import { CallSpan } from "./call-spans.ts";
 import { tracerOf } from "./span-context.ts";
+import type { Tallies } from "./tallies.ts";
 
 interface Watchers {
   readonly tracer: Tracer | undefined;
@@ -16,8 +17,8 @@ interface Watchers {
 }
 
 /** Watches calls with the global providers of OpenTelemetry, as they are when this is called; undefined where nobody would see anything of it. */
-export function observeCalls(log: Log, which: CallLogging): CallObserver | undefined {
-  const watchers = { tracer: tracerOf(), metrics: CallMetrics.open(), log: CallLog.open(log, which) };
+export function observeCalls(log: Log, which: CallLogging, tallies: Tallies): CallObserver | undefined {
+  const watchers = { tracer: tracerOf(), metrics: CallMetrics.open(tallies), log: CallLog.open(log, which) };
   if (Object.values(watchers).every((watcher) => watcher === undefined)) return undefined;
   return { began: (facts) => new WatchedCall(watchers, facts) };
 }

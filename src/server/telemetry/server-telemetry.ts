@@ -17,5 +17,6 @@ export interface ServerTelemetry {
 
 /** Tells the log, and the global providers of OpenTelemetry as they are when this is called. */
 export function serverTelemetry(log: Log, { callLog }: { readonly callLog: CallLogging }): ServerTelemetry {
-  return { measures: new Meters(), tracing: workTracing(), observer: observeCalls(log, callLog) };
+  const measures = new Meters();
+  return { measures, tracing: workTracing(), observer: observeCalls(log, callLog, measures.tallies) };
 }

@@ -1,6 +1,8 @@
 /** Places in a trace, between what goes over the wire and what OpenTelemetry's API takes. */
 import {
+  context as contexts,
   type Context,
+  createContextKey,
   createTraceState,
   ProxyTracerProvider,
   ROOT_CONTEXT,
@@ -11,6 +13,35 @@ import {
 } from "@opentelemetry/api";
 import type { TraceContext } from "../../core/trace-context.ts";
 
+/** Where every version of the API keeps the span: versions in one process share contexts. */
+const SPAN_KEY = createContextKey("OpenTelemetry Context Key SPAN");
+
+/**
+ * `trace.setSpan`, without the map and the three functions that each context of the API is made of. V8 makes functions that are assigned to properties
+ * old from the start, so that only a major collection would take them, with the span that they refer to.
+ */
+class WithSpan implements Context {
+  readonly #parent: Context;
+  readonly #span: Span;
+
+  constructor(parent: Context, span: Span) {
+    this.#parent = parent;
+    this.#span = span;
+  }
+
+  getValue(key: symbol): unknown {
+    return key === SPAN_KEY ? this.#span : this.#parent.getValue(key);
+  }
+
+  setValue(key: symbol, value: unknown): Context {
+    return trace.setSpan(this.#parent, this.#span).setValue(key, value);
+  }
+
+  deleteValue(key: symbol): Context {
+    return trace.setSpan(this.#parent, this.#span).deleteValue(key);
+  }
+}
+
 /** The tracer of the global provider; undefined where there is none: then nothing is made for spans that nobody records. */
 export function tracerOf(): Tracer | undefined {
   const provider = trace.getTracerProvider();
@@ -19,21 +50,25 @@ export function tracerOf(): Tracer | undefined {
 
 /** A place that was read before, as a parent or a link. */
 export function spanContextOf({ traceparent, tracestate }: TraceContext): SpanContext {
-  const [, traceId = "", spanId = "", flags = ""] = traceparent.split("-");
-  const context = { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };
+  // 00-<32 digits>-<16 digits>-<2 digits>
+  const traceFlags = Number.parseInt(traceparent.slice(53, 55), 16);
+  const context = { traceId: traceparent.slice(3, 35), spanId: traceparent.slice(36, 52), traceFlags, isRemote: true };
   return tracestate === "" ? context : { ...context, traceState: createTraceState(tracestate) };
 }
 
 /** What is begun below a place; a trace begins there where none is given. */
 export function parentOf(place: TraceContext | undefined): Context {
-  return place === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, spanContextOf(place));
+  return place === undefined ? ROOT_CONTEXT : new WithSpan(ROOT_CONTEXT, trace.wrapSpanContext(spanContextOf(place)));
+}
+
+/** Runs a step with a span as the active one, for what else is instrumented in this process. */
+export function within<T>(span: Span, step: () => T): T {
+  return contexts.with(new WithSpan(contexts.active(), span), step);
 }
 
 /** Where a span stands, for those who are called in its course. */
 export function placeOf(span: Span): TraceContext {
   const { traceId, spanId, traceFlags, traceState } = span.spanContext();
-  return {
-    traceparent: `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, "0")}`,
-    tracestate: traceState?.serialize() ?? "",
-  };
+  const flags = traceFlags < 16 ? `0${traceFlags.toString(16)}` : traceFlags.toString(16);
+  return { traceparent: `00-${traceId}-${spanId}-${flags}`, tracestate: traceState?.serialize() ?? "" };
 }

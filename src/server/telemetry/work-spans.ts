@@ -1,8 +1,8 @@
 /** A span for each run of an agent and for each attempt at a webhook, on whichever replica it happens. */
-import { context as contexts, type Span, SpanKind, SpanStatusCode, trace, type Tracer } from "@opentelemetry/api";
+import { type Span, SpanKind, SpanStatusCode, type Tracer } from "@opentelemetry/api";
 import type { TraceContext } from "../../core/trace-context.ts";
 import { type TracedWork, type Tracing, UNTRACED, type WorkFacts } from "../../core/tracing.ts";
-import { parentOf, placeOf, spanContextOf, tracerOf } from "./span-context.ts";
+import { parentOf, placeOf, spanContextOf, tracerOf, within } from "./span-context.ts";
 
 /** What begins so long after its call has a trace of its own that is linked to the call's: that one was looked at, and thrown away, long ago. */
 const DEAD_AFTER_MS = 15 * 60_000;
@@ -26,20 +26,21 @@ class WorkSpan implements TracedWork {
   constructor(tracer: Tracer, { kind: what, taskId, contextId, trace: call, since, attempt, host }: WorkFacts) {
     const { name, kind, outcome } = KINDS[what];
     const isDead = call !== undefined && Date.now() - since > DEAD_AFTER_MS;
-    const attributes = {
+    const links = isDead ? [{ context: spanContextOf(call) }] : [];
+    this.#span = tracer.startSpan(name, { kind, links, root: isDead }, parentOf(isDead ? undefined : call));
+    this.#outcome = outcome;
+    this.trace = placeOf(this.#span);
+    if (!this.#span.isRecording()) return;
+    this.#span.setAttributes({
       "a2a.task.id": taskId,
       ...(contextId !== undefined && { "a2a.context.id": contextId }),
       ...(attempt !== undefined && { "a2a.turn.attempt": attempt }),
       ...(host !== undefined && { "server.address": host }),
-    };
-    const links = isDead ? [{ context: spanContextOf(call) }] : [];
-    this.#span = tracer.startSpan(name, { kind, attributes, links, root: isDead }, parentOf(isDead ? undefined : call));
-    this.#outcome = outcome;
-    this.trace = placeOf(this.#span);
+    });
   }
 
   run<T>(step: () => T): T {
-    return contexts.with(trace.setSpan(contexts.active(), this.#span), step);
+    return within(this.#span, step);
   }
 
   ended(outcome: string, failed: boolean): void {
