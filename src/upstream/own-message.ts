@@ -1,5 +1,5 @@
 /** Messages between two tasks that are one: ours, and the upstream's. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { type JsonObject, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { type Message, MessageSchema, type Part, Role } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { PartInit } from "../core/events.ts";
@@ -60,10 +60,7 @@ export async function upstreamMessage(message: Message, speaker: Speaker, on?: U
  */
 export function upstreamId(id: string, { owner, tenant }: Whose): string {
   if (owner === ANONYMOUS && tenant === "") return id;
-  return createHash("sha256")
-    .update(JSON.stringify([tenant, owner, id]))
-    .digest("hex")
-    .slice(0, 32);
+  return hash("sha256", JSON.stringify([tenant, owner, id]), "hex").slice(0, 32);
 }
 
 const digests = new WeakMap<Message, string>();
@@ -72,7 +69,7 @@ const digests = new WeakMap<Message, string>();
 export function messageDigest(message: Message): string {
   const known = digests.get(message);
   if (known !== undefined) return known;
-  const digest = createHash("sha256").update(toBinary(MessageSchema, message)).digest("base64url").slice(0, 22);
+  const digest = hash("sha256", toBinary(MessageSchema, message), "base64url").slice(0, 22);
   digests.set(message, digest);
   return digest;
 }

@@ -1,5 +1,5 @@
 /** The messages that a task holds already. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { equals, toBinary, toJson } from "@bufbuild/protobuf";
 import canonicalize from "canonicalize";
 import { type Message, type Part, PartSchema, type Task } from "../../gen/lf/a2a/v1/a2a_pb.ts";
@@ -76,5 +76,5 @@ function textOf(part: Part): unknown {
 }
 
 function sha256(text: string): string {
-  return createHash("sha256").update(text).digest("base64url");
+  return hash("sha256", text, "base64url");
 }

@@ -203,6 +203,8 @@ function channelOptions({ balanced }: GrpcTarget, options: ResolvedOptions<GrpcT
     "grpc.keepalive_timeout_ms": options.keepaliveTimeoutMs ?? 10_000,
     "grpc.initial_reconnect_backoff_ms": RECONNECT_MS.initial,
     "grpc.max_reconnect_backoff_ms": RECONNECT_MS.max,
+    // Counters of calls that nobody could ask for.
+    "grpc.enable_channelz": 0,
     // Connections of its own, which close with it.
     "grpc.use_local_subchannel_pool": 1,
     "grpc.service_config_disable_resolution": 1,

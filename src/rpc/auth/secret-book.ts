@@ -1,5 +1,5 @@
 /** Secrets that stand for principals, kept as digests only. */
-import { createHash, timingSafeEqual } from "node:crypto";
+import { hash, timingSafeEqual } from "node:crypto";
 import type { Principal } from "./authenticate.ts";
 
 /** A secret by its digest, and who it stands for. */
@@ -30,5 +30,5 @@ export class SecretBook {
 
 /** The digest by which a secret is known. */
 export function digestOf(secret: string): Buffer {
-  return createHash("sha256").update(secret).digest();
+  return hash("sha256", secret, "buffer");
 }

@@ -1,5 +1,5 @@
 /** Principals of tokens that were verified, for as long as they are good; a bounded number of them. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Principal } from "./authenticate.ts";
 
 /** Tokens that are kept at most; the ones that were not used for longest go first. */
@@ -50,5 +50,5 @@ export class TokenCache {
 }
 
 function keyOf(token: string): string {
-  return createHash("sha256").update(token).digest("base64url");
+  return hash("sha256", token, "base64url");
 }
