@@ -5,7 +5,7 @@ import { ready } from "./server-process.ts";
 
 const HOST = "127.0.0.1";
 
-// Room for as many tasks at once as the rows hold.
+// Room for as many tasks and streams as the rows hold: the others keep all they get as well.
 const { ports } = await serve({
   agent: benchAgent,
   host: HOST,
@@ -14,6 +14,8 @@ const { ports } = await serve({
   opsPort: 0,
   dedupe: { mode: "off" },
   capacity: 10_000,
+  maxBytes: 4 * 2 ** 30,
+  limits: { streamsPerPrincipal: 50_000 },
   redis: { url: process.argv[2] },
 });
 const http = `http://${HOST}:${ports.http}`;
