@@ -88,6 +88,11 @@ export class LogWriter {
     return this.#closed;
   }
 
+  /** Bytes that were pushed and are in no append yet. */
+  get waiting(): number {
+    return this.#pendingBytes;
+  }
+
   /** The state after all that was pushed. */
   get state(): TaskState {
     return this.#state;

@@ -17,8 +17,12 @@ import { type LogWriter, WriterClosed } from "./log-writer.ts";
 import { traceOf, traceTime } from "./stored-trace.ts";
 import { ArtifactCount, BoundExceeded, TurnClock, type TurnLimits } from "./turn-bounds.ts";
 
-/** An agent that never awaits must not keep the event loop for longer than this. */
-const SLICE_MS = 3;
+/**
+ * An agent that never awaits must not keep the event loop for longer than this, nor make more than one reader is sent in a round of it: a reader that
+ * takes whatever comes would fall behind the log's window.
+ */
+const SLICE_MS = 1;
+const SLICE_BYTES = 32 * 1024;
 /** But so many events are taken together at least: many turns at once would otherwise store theirs one by one, which costs more. */
 const SLICE_EVENTS = 16;
 
@@ -43,8 +47,8 @@ class Slice {
   #began = 0;
   #events = 0;
 
-  /** Whether it is the others' turn, after one more event. */
-  spent(): boolean {
+  /** Whether it is the others' turn, after one more event; so many bytes wait to be stored. */
+  spent(waiting: number): boolean {
     const now = performance.now();
     const current = loopRound();
     if (current !== this.#round) {
@@ -53,7 +57,7 @@ class Slice {
       this.#events = 0;
     }
     this.#events += 1;
-    return this.#events >= SLICE_EVENTS && now - this.#began > SLICE_MS;
+    return waiting >= SLICE_BYTES || (this.#events >= SLICE_EVENTS && now - this.#began > SLICE_MS);
   }
 }
 
@@ -180,7 +184,7 @@ export class TurnRun {
           break;
         }
         if (full !== undefined) await full;
-        else if (slice.spent()) await new Promise((resolve) => setImmediate(resolve));
+        else if (slice.spent(this.#init.writer.waiting)) await new Promise((resolve) => setImmediate(resolve));
       }
     } catch (error) {
       this.#leave();
