@@ -88,15 +88,18 @@ function parse(args: readonly string[]): BenchOptions {
   const ofClient = CLIENT_ROWS.map(({ name }) => name);
   const ofStore = STORE_ROWS.map(({ name }) => name);
   const chosen = pick("--only", values.only, [...sideBySide, START.name, ...ofClient, ...ofStore]);
+  const others = othersOf(values.beside);
   return {
     rows: ROWS.filter(({ name }) => chosen.includes(name)),
     start: chosen.includes(START.name),
-    clientRows: CLIENT_ROWS.filter(({ name }) => chosen.includes(name)),
+    clientRows: CLIENT_ROWS.filter(
+      ({ name, needs }) => chosen.includes(name) && (needs === undefined || others.some((one) => one.name === needs)),
+    ),
     storeRows: STORE_ROWS.filter(({ name }) => chosen.includes(name)),
     store,
     bindings: pick("--bindings", values.bindings, BINDINGS),
     against: values.against,
-    others: othersOf(values.beside),
+    others,
     roles: pick("--side", values.side, ROLES),
     rounds,
     quick: values.quick,

@@ -2,7 +2,7 @@
 import { openDriver } from "../drivers/open.ts";
 import type { Driver } from "../drivers/driver.ts";
 import { type ServerProcess, startServer } from "../processes.ts";
-import { FRONT, JS, OURS, type Program } from "../programs.ts";
+import { FRONT, JS, OURS, type Program, PYTHON } from "../programs.ts";
 import type { Pair, PairRow } from "../rows/pair-row.ts";
 import { repeat } from "../rows/repeat.ts";
 import { completeWith, FRAMES_AROUND } from "../rows/task-stream.ts";
@@ -33,6 +33,7 @@ function frontRow(name: string, upstream: Program, what: string): PairRow<Client
   const title = (measured: string): string => `${measured} through a front ÷ from ${what} itself`;
   return {
     name,
+    ...(upstream === PYTHON && { needs: PYTHON.name }),
     metrics: [
       { key: "first", title: title("first frame, one at a time,"), unit: "ms", aim: { kind: "beyond-at-most", value: 1 } },
       { key: "send", title: title("short send, one at a time,"), unit: "ms", aim: { kind: "beyond-at-most", value: 1 } },
@@ -116,3 +117,4 @@ function median(values: readonly number[]): number {
 
 export const frontBeforeOurs: PairRow<ClientContext> = frontRow("front-ours", OURS, "our own server");
 export const frontBeforeJs: PairRow<ClientContext> = frontRow("front-js", JS, "@a2a-js/sdk");
+export const frontBeforePython: PairRow<ClientContext> = frontRow("front-python", PYTHON, "a2a-sdk for Python");

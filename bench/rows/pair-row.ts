@@ -4,6 +4,8 @@ import type { Aim } from "./row.ts";
 export interface PairRow<C> {
   readonly name: string;
   readonly metrics: readonly PairMetric[];
+  /** The program that it cannot do without, where that is one that may be missing. */
+  readonly needs?: string;
   /** Measures once and answers a pair per metric key. */
   run(context: C): Promise<Readonly<Record<string, Pair>>>;
 }

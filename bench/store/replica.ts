@@ -15,6 +15,7 @@ import { ownedByName } from "../../src/rpc/auth/authenticate.ts";
 import { principalKey } from "../../src/rpc/call-facts.ts";
 import { resolveOptions, type ServerOptions } from "../../src/server/options.ts";
 import { ServerWebhooks } from "../../src/server/webhooks.ts";
+import { shareWriteBuffer } from "../../src/server/write-buffer.ts";
 import { A2AServiceImpl } from "../../src/service/a2a-service.ts";
 import { publicCard } from "../../src/service/agent-card.ts";
 import { callDrained, streamDrained, Streams } from "../../src/service/streams.ts";
@@ -23,6 +24,9 @@ import { LogWriter } from "../../src/worker/log-writer.ts";
 import { RecentEntries } from "../../src/worker/recent-entries.ts";
 import { Worker } from "../../src/worker/worker.ts";
 import { benchAgent } from "../../examples/conformance-agent/bench-agent.ts";
+
+// As in a server's process.
+shareWriteBuffer();
 
 const SCOPE = { tenant: "", owner: ANONYMOUS };
 
