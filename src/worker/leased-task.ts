@@ -170,18 +170,17 @@ export class LeasedTask {
   /** The rules for a lease that another replica may have held (docs/agents.md). Answers whether there is a turn to run. */
   async #takeover(): Promise<boolean> {
     const { attempts, begun = false } = this.#start;
-    const { agent, options, measures } = this.#context;
+    const { agent, options, measures, log } = this.#context;
     const again = attempts > 1 || begun;
-    if (this.#cancelAsked) {
-      if (again) measures.tookOver("canceled");
-      await this.#endCanceled();
-      return false;
-    }
-    if (isInterrupted(this.#writer.state) && this.#commands.length === 0) return !(await this.#rest());
-    if (!again) return true;
     const resumes = agent.resumable === true && attempts <= options.maxAttempts;
-    measures.tookOver(resumes ? "resumed" : "failed");
-    if (resumes) return true;
+    if (!this.#cancelAsked && isInterrupted(this.#writer.state) && this.#commands.length === 0) return !(await this.#rest());
+    if (again) {
+      const how = this.#cancelAsked ? "canceled" : resumes ? "resumed" : "failed";
+      measures.tookOver(how);
+      log.info({ taskId: this.lease.taskId, attempt: attempts, how }, "a turn was taken over");
+    }
+    if (this.#cancelAsked) return this.#endCanceled().then(() => false);
+    if (!again || resumes) return true;
     const cause =
       agent.resumable === true ? `it was cut off ${attempts - 1} times` : "the replica that ran it went away, and this agent cannot resume";
     await this.#end(TaskState.FAILED, `the task did not finish: ${cause}`);
