@@ -12,9 +12,12 @@ export interface TraceContext {
 export const TRACE_FIELDS = { parent: "traceparent", state: "tracestate" } as const;
 
 /** A later version may have more fields after these four, and is read as if it had not (W3C Trace Context, 4.3). */
-const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-.*)?$/;
+const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-[ -~]*)?$/;
 /** What is longer is not handed on (W3C Trace Context, 3.3.1.5). */
 const MAX_STATE_LENGTH = 512;
+
+/** What gRPC carries. */
+const PRINTABLE = /^[ -~]*$/;
 
 /** Reads the two fields; undefined where the first is missing or malformed, so that a trace begins here. */
 export function parseTraceContext(traceparent: string | null | undefined, tracestate?: string | null): TraceContext | undefined {
@@ -22,8 +25,13 @@ export function parseTraceContext(traceparent: string | null | undefined, traces
   const match = TRACEPARENT.exec(traceparent);
   // Version 00 has four fields and no more.
   if (match === null || (match[1] === "00" && match[2] !== undefined)) return undefined;
-  const state = tracestate ?? "";
-  return { traceparent, tracestate: state.length > MAX_STATE_LENGTH ? "" : state };
+  return { traceparent, tracestate: readState(tracestate ?? "") };
+}
+
+/** Empty where it is malformed: what goes on with it may go over gRPC, which would refuse it. Tabs may stand around its commas, and are blanks there. */
+function readState(tracestate: string): string {
+  const state = tracestate.replaceAll("\t", " ");
+  return state.length > MAX_STATE_LENGTH || !PRINTABLE.test(state) ? "" : state;
 }
 
 /** The fields that hand a place on; none where there is none. */

@@ -22,6 +22,12 @@ suite("a place in a trace", () => {
     assert.deepEqual(parseTraceContext(PARENT, "a".repeat(513)), { traceparent: PARENT, tracestate: "" });
   });
 
+  test("loses a state that no gRPC metadata can hold, and the tabs that may stand in one", () => {
+    assert.deepEqual(parseTraceContext(PARENT, "a=\u00e9"), { traceparent: PARENT, tracestate: "" });
+    assert.deepEqual(parseTraceContext(PARENT, "a=1\u0000"), { traceparent: PARENT, tracestate: "" });
+    assert.deepEqual(parseTraceContext(PARENT, "a=1,\tb=2"), { traceparent: PARENT, tracestate: "a=1, b=2" });
+  });
+
   for (const malformed of [
     "",
     "00",
@@ -32,6 +38,7 @@ suite("a place in a trace", () => {
     `00-${TRACE}-${SPAN}-01-more`,
     `00-${TRACE}-${SPAN}-1`,
     `01-${TRACE}-${SPAN}-01-${"x".repeat(600)}`,
+    `01-${TRACE}-${SPAN}-01-\u00e9`,
     `${PARENT}, ${PARENT}`,
   ]) {
     test(`is not read from ${JSON.stringify(malformed.slice(0, 80))}`, () => assert.equal(parseTraceContext(malformed), undefined));
