@@ -24,7 +24,7 @@ import type { Agent } from "../core/agent.ts";
 import { Snapshots } from "../core/snapshots.ts";
 import { Spender } from "../core/spender.ts";
 import type { Storage } from "../core/storage.ts";
-import { type Log, SILENT } from "../core/telemetry.ts";
+import type { Log } from "../core/telemetry.ts";
 import { type Authenticate, type Authorize, ownedByName, type OwnerOf } from "../rpc/auth/authenticate.ts";
 import { CallLimits } from "../rpc/call-limits.ts";
 import { internalErrors } from "../rpc/errors.ts";
@@ -46,6 +46,7 @@ import { openStorage } from "./open-storage.ts";
 import { opsServer, type Scrape } from "./ops.ts";
 import { healthOf, Probes } from "./probes.ts";
 import { SigningKeys } from "./signing-keys.ts";
+import { guardedLog } from "./telemetry/guarded-log.ts";
 import { type ServerTelemetry, serverTelemetry } from "./telemetry/server-telemetry.ts";
 import { TlsFiles } from "./tls-files.ts";
 import { ServerWebhooks } from "./webhooks.ts";
@@ -88,8 +89,8 @@ const JSON_RPC_BASES = ["/jsonrpc", "/a2a/jsonrpc"];
 /** Starts a server; resolves when all its ports listen. */
 export async function serve(init: ServeInit): Promise<RunningServer> {
   shareWriteBuffer();
-  const { agent, storage, authenticate, authorize, ownerOf = ownedByName, log = SILENT, scrape, ...given } = init;
-  const options = resolveOptions(given);
+  const { agent, storage, authenticate, authorize, ownerOf = ownedByName, log: told, scrape, ...given } = init;
+  const [log, options] = [guardedLog(told), resolveOptions(given)];
   const [tls, keys] = [await TlsFiles.open(options.tls, log), await SigningKeys.open(options.signing.keys)];
   const access = accessOf(options, { authenticate, authorize }, log);
   const telemetry = serverTelemetry(log, options);

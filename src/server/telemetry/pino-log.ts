@@ -2,19 +2,13 @@
 import { trace } from "@opentelemetry/api";
 import { type DestinationStream, pino } from "pino";
 import type { Log } from "../../core/telemetry.ts";
-
-/** What never stands in a line, at any depth that facts have: what gives access, and what callers say to agents. */
-const REDACTED = ["authorization", "token", "credentials", "password", "secret", "cookie", "headers"].flatMap((name) => [
-  name,
-  `*.${name}`,
-  `*.*.${name}`,
-]);
+import { plainFacts } from "./plain-facts.ts";
 
 /**
  * Writes JSON lines to a stream, stderr by default. A line that is written in the course of a call or a turn says in which trace, where there is one.
  */
 export function pinoLog(level: string, stream: DestinationStream = pino.destination(2)): Log {
-  const log = pino({ level, redact: REDACTED, serializers: { error: pino.stdSerializers.err }, mixin: active, mixinMergeStrategy }, stream);
+  const log = pino({ level, formatters: { log: plainFacts }, mixin: active, mixinMergeStrategy }, stream);
   return {
     ...(log.isLevelEnabled("debug") && { debug: (facts: object, message: string) => log.debug(facts, message) }),
     info: (facts, message) => log.info(facts, message),
