@@ -18,10 +18,33 @@ export function turnOf(init: TurnInit, trace: TraceContext | undefined, signal: 
 }
 
 /**
- * A class and no object with getters: of those, V8 would make a hidden class for each turn, which keeps all that the getters refer to until a
- * major collection.
+ * A class and no object with getters of its own: of those, V8 would make a hidden class for each turn, which keeps all that the getters refer to until a
+ * major collection. These getters are the same for all turns, and yet each turn's own: an agent around another one hands on `{ ...turn, message }`.
  */
 class AgentTurn implements Turn {
+  static readonly #now: PropertyDescriptorMap & ThisType<AgentTurn> = {
+    task: {
+      enumerable: true,
+      get() {
+        return this.#init.writer.fold.snapshot().task;
+      },
+    },
+    history: {
+      enumerable: true,
+      get() {
+        return this.task.history;
+      },
+    },
+    memo: {
+      enumerable: true,
+      get() {
+        return this.#init.writer.fold.memo;
+      },
+    },
+  };
+  declare readonly task: Task;
+  declare readonly history: readonly Message[];
+  declare readonly memo: JsonObject | undefined;
   readonly taskId: string;
   readonly contextId: string;
   readonly signal: AbortSignal;
@@ -44,6 +67,7 @@ class AgentTurn implements Turn {
   constructor(init: TurnInit, trace: TraceContext | undefined, signal: AbortSignal, over: () => boolean) {
     this.#init = init;
     this.#over = over;
+    Object.defineProperties(this, AgentTurn.#now);
     this.taskId = init.writer.fold.task.id;
     this.contextId = init.writer.fold.task.contextId;
     this.signal = signal;
@@ -52,18 +76,6 @@ class AgentTurn implements Turn {
     this.trace = trace;
     this.message = messageOf(init.input.command) as Message;
     this.#about(init.input.command);
-  }
-
-  get task(): Task {
-    return this.#init.writer.fold.snapshot().task;
-  }
-
-  get history(): readonly Message[] {
-    return this.task.history;
-  }
-
-  get memo(): JsonObject | undefined {
-    return this.#init.writer.fold.memo;
   }
 
   // Agents may take these out of the turn.

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
-import { working } from "../../src/core/events.ts";
-import { agentOf, Gate, textIn } from "./bed.ts";
+import { create } from "@bufbuild/protobuf";
+import { MessageSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
+import { memo, textPart, working } from "../../src/core/events.ts";
+import { agentOf, Gate, read, textIn } from "./bed.ts";
 import { onEachStore } from "./each-store.ts";
 
 onEachStore("what a turn says of its call is said of the one whose message next() gave last", async (start) => {
@@ -27,4 +29,16 @@ onEachStore("what a turn says of its call is said of the one whose message next(
     ["ann", [], { n: 1 }, ["text/plain"], "go"],
     ["ann", [], { n: 2 }, [], "go"],
   ]);
+});
+
+onEachStore("an agent around another one may hand on a copy of the turn with a message of its own", async (start) => {
+  const inner = agentOf(async function* (turn) {
+    yield working(`${textIn(turn.message)} ${turn.taskId === turn.task.id} ${turn.history.map(textIn).join()} ${turn.principal}`);
+    const { count = 0 } = (await turn.memoOf(turn.taskId)) ?? {};
+    yield memo({ count: Number(count) + 1 });
+  });
+  const agent = agentOf((turn) => inner.run({ ...turn, message: create(MessageSchema, { parts: [textPart("other")] }) }));
+  await using harness = await start(agent);
+  const handle = await harness.send("go", { principal: "ann" });
+  assert.deepEqual((await read(handle.events)).slice(1), ["WORKING: other true go ann", "COMPLETED"]);
 });
