@@ -2,6 +2,9 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { SpanKind, SpanStatusCode } from "@opentelemetry/api";
+import { callStatus, connectError, withOlderCodes } from "../../src/rpc/errors.ts";
+import { CallMetrics } from "../../src/server/telemetry/call-metrics.ts";
+import { Tallies } from "../../src/server/telemetry/tallies.ts";
 import { type Bed, collect, failureOf, message, nextFrame, openBed, send, startTask, taskOf } from "../bindings/bed.ts";
 import type { Caller } from "../bindings/callers/caller.ts";
 import { ACTIVE, after as comingAfter, idOf } from "../bindings/resume/positions.ts";
@@ -224,6 +227,23 @@ suite("a call without a trace", () => {
 });
 
 suite("metrics", () => {
+  test("have each status of a reason that has several, as with the codes of A2A 1.0.0", async () => {
+    const metrics = CallMetrics.open(new Tallies());
+    const call = {
+      binding: "rest",
+      service: SERVICE,
+      operation: "DeleteTaskPushNotificationConfig",
+      streams: false,
+      trace: undefined,
+    } as const;
+    const refused = connectError("UNSUPPORTED_OPERATION", "no");
+    for (const error of [refused, withOlderCodes(refused), undefined]) metrics?.ended(call, callStatus(error), 1);
+    for (const status of ["FAILED_PRECONDITION", "UNIMPLEMENTED", "OK"]) {
+      const labels = { "rpc.method": `${SERVICE}/${call.operation}`, "rpc.response.status_code": status };
+      assert.equal(countOf(await recorded.measured("rpc.server.call.duration"), labels), 1, status);
+    }
+  });
+
   test("name no task, no context and nobody", async () => {
     const { id, contextId } = taskOf(await bed.rest.unary("SendMessage", send("complete"), { headers: AUTH }));
     await startTask(bed.rest, "complete").catch(() => undefined);

@@ -79,9 +79,9 @@ class MethodMeters {
   readonly #labels: Attributes;
   readonly #open: (labels: Attributes) => StreamTallies;
   #streams: StreamTallies | undefined;
-  /** Labels of streams by their end, and of other calls by status or reason: made when first asked for, there are few. */
+  /** Labels of streams by their end, and of other calls by status and reason: made when first asked for, there are few. */
   readonly #ends = new Map<string, Attributes>();
-  readonly #outcomes = new Map<string, Attributes>();
+  readonly #outcomes = new Map<string, Map<string | undefined, Attributes>>();
 
   constructor(call: CallFacts, open: (labels: Attributes) => StreamTallies) {
     this.#labels = { "rpc.system.name": SYSTEMS[call.binding], "rpc.method": methodOf(call) };
@@ -93,8 +93,12 @@ class MethodMeters {
   }
 
   ended({ status, reason }: CallStatus): Attributes {
-    const more = { "rpc.response.status_code": status, ...(reason !== undefined && { "error.type": reason }) };
-    return entry(this.#outcomes, reason ?? status, () => ({ ...this.#labels, ...more }));
+    const outcomes = entry(this.#outcomes, status, () => new Map<string | undefined, Attributes>());
+    return entry(outcomes, reason, () => ({
+      ...this.#labels,
+      "rpc.response.status_code": status,
+      ...(reason !== undefined && { "error.type": reason }),
+    }));
   }
 
   streamEnded(end: string): Attributes {
