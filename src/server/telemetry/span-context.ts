@@ -25,7 +25,8 @@ class WithSpan implements Context {
   readonly #span: Span;
 
   constructor(parent: Context, span: Span) {
-    this.#parent = parent;
+    // Not one below the other: what is begun in the course of what has ended would keep all spans before it.
+    this.#parent = parent instanceof WithSpan ? parent.#parent : parent;
     this.#span = span;
   }
 
