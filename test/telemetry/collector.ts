@@ -17,12 +17,19 @@ export class Collector implements AsyncDisposable {
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.on("end", () => {
       this.exports.push({ path: request.url ?? "", headers: request.headers, body: Buffer.concat(chunks) });
-      response.writeHead(200).end();
+      response.writeHead(200).end(this.#answer);
     });
   });
 
-  static async open(): Promise<Collector> {
-    const collector = new Collector();
+  readonly #answer: string;
+
+  private constructor(answer: string) {
+    this.#answer = answer;
+  }
+
+  /** `answer`: what it answers each time. Default: nothing, which says that all was taken. */
+  static async open(answer = ""): Promise<Collector> {
+    const collector = new Collector(answer);
     await new Promise<void>((resolve) => collector.#server.listen(0, "127.0.0.1", resolve));
     return collector;
   }

@@ -75,6 +75,14 @@ suite("telemetry of the program", { timeout: 180_000 }, () => {
     assert.match(msg, /^telemetry: [^{}]+$/);
   });
 
+  test("a collector that answers what nobody can read is told as that", async () => {
+    await using collector = await Collector.open("\u00ff\u00ff what is this");
+    const often = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_METRIC_EXPORT_INTERVAL: "200", OTEL_METRIC_EXPORT_TIMEOUT: "200" };
+    await using server = await startServer([AGENT], { ...QUICK, ...often });
+    await server.process.until(({ stderr }) => /"telemetry: .*\n/.test(stderr));
+    assert.match(server.process.stderr, /telemetry: \w+: .*could not deserialize response/);
+  });
+
   test("OTEL_SDK_DISABLED turns all of it off", async () => {
     await using server = await startServer([AGENT], {
       ...QUICK,

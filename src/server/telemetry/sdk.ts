@@ -83,19 +83,24 @@ async function ended(shutdowns: readonly (() => Promise<void>)[]): Promise<void>
   clearTimeout(timer);
 }
 
-/** What the SDK complains of, into the log. */
+/** What the SDK complains of, into the log. Some parts of it name themselves first, and say then what happened. */
 function diagnostics(log: Log): Parameters<typeof diag.setLogger>[0] {
-  const say = (message: string): void => log.warn({}, `telemetry: ${inShort(message)}`);
+  const say = (...said: readonly unknown[]): void => {
+    const told = said.map(inShort).filter((one) => one !== undefined);
+    log.warn({}, `telemetry: ${told.join(": ")}`);
+  };
   return { error: say, warn: say, info: () => undefined, debug: () => undefined, verbose: () => undefined };
 }
 
-/** The SDK tells an error as the JSON of all that it has, its stack too; what happened is its message, or where it has none its code. */
-function inShort(complaint: string): string {
-  if (!complaint.startsWith("{")) return complaint;
+/** The SDK tells an error as itself, or as the JSON of all that it has, its stack too; what happened is its message, or where it has none its code. */
+function inShort(said: unknown): string | undefined {
+  if (said instanceof Error) return said.message;
+  if (typeof said !== "string") return undefined;
+  if (!said.startsWith("{")) return said;
   try {
-    const { message, code } = JSON.parse(complaint) as { readonly message?: string; readonly code?: string };
-    return message ?? code ?? complaint;
+    const { message, code } = JSON.parse(said) as { readonly message?: string; readonly code?: string };
+    return message ?? code ?? said;
   } catch {
-    return complaint;
+    return said;
   }
 }
