@@ -310,6 +310,9 @@ export class RunningServer implements AsyncDisposable {
     this.#grpc.forceShutdown();
     this.#http.closeAllConnections();
     await closed;
+    // Last: who watches over this process is answered for as long as anything runs in it.
+    this.#ops.close();
+    this.#ops.closeAllConnections();
     if (this.#ownsStorage) await this.#storage.close();
     internalErrors.unsubscribe(this.#logInternal);
     this.#probes.stop();
@@ -333,8 +336,6 @@ export class RunningServer implements AsyncDisposable {
     const grpc = Promise.withResolvers<void>();
     this.#grpc.tryShutdown(() => grpc.resolve());
     await Promise.all([grpc.promise, this.#http.close()]);
-    this.#ops.close();
-    this.#ops.closeAllConnections();
   }
 }
 

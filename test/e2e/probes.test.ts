@@ -1,5 +1,6 @@
 /** What probes are told while Redis goes away and comes back, and in a drain. */
 import assert from "node:assert/strict";
+import { connect } from "node:net";
 import { suite, test } from "node:test";
 import { Health as HealthService, HealthCheckResponse_ServingStatus as Status } from "../../gen/health/v1/health_pb.ts";
 import { A2AService } from "../../gen/lf/a2a/v1/a2a_pb.ts";
@@ -46,6 +47,15 @@ class Asked implements Disposable {
 
 async function told(stream: Messages<typeof watch>): Promise<Status | undefined> {
   return (await stream.next())?.status;
+}
+
+/** Whether a port takes connections. */
+async function listens(port: number): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const socket = connect(port, "127.0.0.1", () => resolve(true)).on("error", () => resolve(false));
+  const taken = await promise;
+  socket.destroy();
+  return taken;
 }
 
 suite("probes", { timeout: 180_000 }, () => {
@@ -120,6 +130,22 @@ suite("probes", { timeout: 180_000 }, () => {
     assert.deepEqual([(await asked.http("/livez"))[0], (await asked.http("/startupz"))[0]], [200, 200]);
     skip.abort();
     await drained;
+  });
+
+  test("probes are answered for as long as a turn runs on in a drain, when no port takes calls any more", async () => {
+    await using bed = await openBed({ drainMs: NEVER_MS });
+    const gate = bed.agent.gate();
+    await bed.rest.unary("SendMessage", send(`slow ${gate.name}`, { configuration: { returnImmediately: true } }));
+    for (const caller of bed.callers) caller.close();
+    const drained = bed.server.drain({ atOnce: true });
+    const { grpc, http } = bed.server.ports;
+    for (const port of [grpc, http]) await until("no calls are taken", WITHIN_MS, async () => !(await listens(port)));
+    using asked = new Asked(bed.server.ports);
+    assert.deepEqual(await asked.http("/readyz"), [503, { status: "not ready", reason: "draining" }]);
+    assert.deepEqual(await asked.http("/livez"), [200, { status: "live" }]);
+    gate.open();
+    await drained;
+    assert.equal(await listens(bed.server.ports.ops), false);
   });
 
   test("a server that starts is live, and neither started nor ready", () => {
