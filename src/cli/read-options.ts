@@ -96,7 +96,9 @@ async function readFileOptions(file: string): Promise<Record<string, unknown>> {
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw new OptionsError(`--config: ${file} is not JSON: ${(cause as Error).message}`, { cause });
+    // What stands there may be a secret: where it stands is enough.
+    const why = (cause as Error).message.replace(/, (\.\.\.)?".*" ?is not valid JSON$/s, "");
+    throw new OptionsError(`--config: ${file} is not JSON: ${why}`, { cause });
   }
   if (!isObject(value)) throw new OptionsError(`--config: ${file} does not hold a JSON object`);
   return { ...value };

@@ -211,13 +211,18 @@ function contradictions({ auth, tls, tenants, push, signing }: ServerOptions): s
   return wrong;
 }
 
+/** The name of an option. In `tokens` the keys are what gives access: they are not told. */
+function shown(path: readonly PropertyKey[]): string {
+  return path.map((one, at) => (at === 1 && path[0] === "tokens" ? "…" : String(one))).join(".");
+}
+
 /** Completes options. Throws {@link OptionsError}. */
 export function resolveOptions(given: ServerOptionsInput): ServerOptions {
   const result = optionsSchema.safeParse(given);
   const problems = result.success
     ? contradictions(result.data)
     : result.error.issues.map(
-        ({ path, message }) => `${path.join(".") || "options"}: ${message.replace(/^Invalid input: .*, received undefined$/, "is needed")}`,
+        ({ path, message }) => `${shown(path) || "options"}: ${message.replace(/^Invalid input: .*, received undefined$/, "is needed")}`,
       );
   if (result.success && problems.length === 0) return result.data;
   throw new OptionsError(problems.join("\n"));

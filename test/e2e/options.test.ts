@@ -134,6 +134,20 @@ suite("options", () => {
     ]);
   });
 
+  test("that are wrong are told without what gives access", async () => {
+    const messages = [
+      await errorOf({ tokens: '{"s3cret":5}' }, {}),
+      await errorOf({ tokens: '{"s3cret":{"name":"a","nam":"b"}}' }, {}),
+      await errorOf({}, { THROUGHLINE_TOKENS: '{"s3cret' }),
+      await errorOf({}, { THROUGHLINE_PUSH_KEYS: "s3cret" }),
+      await errorOf({}, {}, file({ tokens: { s3cret: [] } })),
+      await errorOf({}, {}, file('{"tokens":{"s3cret":s3cret}}')),
+    ];
+    for (const message of messages) assert.doesNotMatch(message, /s3cret(?!":"alice")/);
+    assert.match(messages[0] ?? "", /^--tokens \(tokens\.…: is a name/);
+    assert.match(messages[5] ?? "", /is not JSON: Unexpected token 's'$/);
+  });
+
   test("of a file are judged like the others, and the file is named", async () => {
     for (const [content, expected] of [
       ["{", /is not JSON/],
