@@ -114,6 +114,8 @@ suite("telemetry of the program", { timeout: 180_000 }, () => {
     assert.deepEqual(readTelemetryPlan({}), nothing);
     assert.deepEqual(readTelemetryPlan({ OTEL_EXPORTER_OTLP_ENDPOINT: " " }), nothing);
     assert.equal(readTelemetryPlan({ OTEL_SDK_DISABLED: "true" }), undefined);
+    const followed = { OTEL_EXPORTER_OTLP_COMPRESSION: "gzip", OTEL_EXPORTER_OTLP_TIMEOUT: "500" };
+    assert.deepEqual(readTelemetryPlan({ ...followed, OTEL_EXPORTER_OTLP_CERTIFICATE: import.meta.filename }), nothing);
     const endpoint = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://collector/v1/traces" };
     const sampled = readTelemetryPlan({ ...endpoint, OTEL_TRACES_SAMPLER: "parentbased_traceidratio", OTEL_TRACES_SAMPLER_ARG: "0.1" });
     assert.deepEqual([sampled?.metrics, sampled?.traces?.sampler, sampled?.traces?.ratio], [undefined, "parentbased_traceidratio", 0.1]);
@@ -134,6 +136,12 @@ suite("telemetry of the program", { timeout: 180_000 }, () => {
       { OTEL_METRIC_EXPORT_INTERVAL: "0" },
       { OTEL_METRICS_EXPORTER: "prometheus,stdout" },
       { OTEL_SDK_DISABLED: "yes" },
+      { OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4318" },
+      { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "collector" },
+      { OTEL_EXPORTER_OTLP_TIMEOUT: "10s" },
+      { OTEL_EXPORTER_OTLP_METRICS_COMPRESSION: "zip" },
+      { OTEL_EXPORTER_OTLP_CERTIFICATE: "none/ca.pem" },
+      { OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY: import.meta.dirname },
     ])
       assert.throws(
         () => readTelemetryPlan(wrong),

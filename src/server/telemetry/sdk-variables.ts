@@ -1,4 +1,5 @@
 /** The standard variables of OpenTelemetry, as far as the program follows them (docs/observability.md). */
+import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { OptionsError } from "../options.ts";
 
@@ -41,6 +42,17 @@ interface SpanBatches {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const positive = z.coerce.number().int().min(1);
+const webUrl = z.url({ protocol: /^https?$/, error: "is no URL that begins with http:// or https://" });
+const readable = z.string().refine(isReadable, "is no file that can be read");
+
+function isReadable(path: string): boolean {
+  try {
+    readFileSync(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** Reads the variables; undefined where OTEL_SDK_DISABLED is true. An empty one is as good as none. Throws {@link OptionsError}, naming each that is wrong. */
 export function readTelemetryPlan(environment: Environment): TelemetryPlan | undefined {
@@ -50,9 +62,7 @@ export function readTelemetryPlan(environment: Environment): TelemetryPlan | und
   const told = (signal: string): boolean => (endpoint ?? reader.text(`OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`)) !== undefined;
   const metrics = reader.list("OTEL_METRICS_EXPORTER", METRICS, told("METRICS") ? ["prometheus", "otlp"] : ["prometheus"]);
   const traces = reader.list("OTEL_TRACES_EXPORTER", TRACES, told("TRACES") ? ["otlp"] : ["none"]);
-  for (const name of ["OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"]) {
-    reader.one(name, z.enum(["http/protobuf"]), "http/protobuf");
-  }
+  for (const prefix of ["OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_METRICS_", "OTEL_EXPORTER_OTLP_TRACES_"]) checkExporter(reader, prefix);
   const everyMs = reader.one("OTEL_METRIC_EXPORT_INTERVAL", positive, 60_000);
   const plan: TelemetryPlan = {
     prometheus: metrics.includes("prometheus"),
@@ -72,6 +82,15 @@ export function readTelemetryPlan(environment: Environment): TelemetryPlan | und
   };
   reader.end();
   return plan;
+}
+
+/** What the exporters read themselves: of what they cannot follow they would say so in the log, and go on without it. */
+function checkExporter(reader: Reader, prefix: string): void {
+  reader.one(`${prefix}PROTOCOL`, z.enum(["http/protobuf"]), "http/protobuf");
+  reader.one(`${prefix}ENDPOINT`, webUrl, "");
+  reader.one(`${prefix}TIMEOUT`, positive, 1);
+  reader.one(`${prefix}COMPRESSION`, z.enum(["none", "gzip"]), "none");
+  for (const file of ["CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"]) reader.one(`${prefix}${file}`, readable, "");
 }
 
 /** Reads one variable after the other, and tells of all that are wrong at once. */
