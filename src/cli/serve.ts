@@ -64,6 +64,7 @@ function optionOf({ path, flag, variable, description, choices, fallback }: Know
 }
 
 async function run(command: Command, path: string | undefined, flags: Record<string, string>): Promise<void> {
+  using _ = leaveOnSignals();
   const named = Object.fromEntries(
     knownOptions().flatMap(({ flag }) => (flags[camel(flag)] === undefined ? [] : [[flag, flags[camel(flag)] as string]])),
   );
@@ -130,6 +131,19 @@ async function loadAgent(path: string): Promise<Agent> {
   if (typeof agent?.run !== "function" || typeof agent.card !== "object" || agent.card === null)
     throw new OptionsError(`<agent>: the default export of ${path} is no agent: it needs card and run`);
   return agent as Agent;
+}
+
+/**
+ * Until there is a server, a signal ends the process: nothing is under way. Without being told to, the first process of a container would go on,
+ * begin to serve, and be killed in the midst of it.
+ */
+function leaveOnSignals(): Disposable {
+  process.on("SIGTERM", leave).on("SIGINT", leave);
+  return { [Symbol.dispose]: () => process.off("SIGTERM", leave).off("SIGINT", leave) };
+}
+
+function leave(): never {
+  process.exit(0);
 }
 
 /** SIGTERM drains; SIGINT (a person, no load balancer) drains at once; a second signal skips the waiting. */

@@ -158,6 +158,16 @@ suite("SIGTERM", { concurrency: 2, timeout: 120_000 }, () => {
     const { code, signal } = await server.exited;
     assert.ok(code === 0 || signal === "SIGTERM");
   });
+
+  // The kernel ends no first process of a container that did not ask for the signal: it has to end by itself.
+  for (const name of ["SIGTERM", "SIGINT"] as const) {
+    test(`ends the process by itself while it still starts: ${name}`, async () => {
+      await using server = cli(["serve", "test/e2e/agents/never-loaded.ts"]);
+      await server.until(({ stderr }) => stderr.includes("loading"));
+      server.signal(name);
+      assert.deepEqual(await server.exited, { code: 0, signal: null });
+    });
+  }
 });
 
 interface Open {
