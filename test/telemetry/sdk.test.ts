@@ -83,6 +83,19 @@ suite("telemetry of the program", { timeout: 180_000 }, () => {
     assert.match(server.process.stderr, /telemetry: \w+: .*could not deserialize response/);
   });
 
+  test("attributes of the process that make no label leave the metrics readable", async () => {
+    const OTEL_RESOURCE_ATTRIBUTES = "1st=a,cloud.region=b,cloud_region=c,said=%22d%0A";
+    await using server = await startServer([AGENT], { ...QUICK, OTEL_RESOURCE_ATTRIBUTES });
+    const ops = new HttpClient(server.ports.ops);
+    const { text } = await ops.fetch({ method: "GET", target: "/metrics" });
+    ops.close();
+    const info = text.split("\n").find((line) => line.startsWith("target_info{")) ?? "";
+    const names = [...info.matchAll(/([^{,=]+)="(?:[^"\\]|\\.)*"/g)].map(([, name = ""]) => name);
+    assert.ok(names.includes("cloud_region") && names.includes("service_name") && names.includes("said"), info);
+    assert.equal(new Set(names).size, names.length, info);
+    for (const name of names) assert.match(name, /^[a-zA-Z_]\w*$/);
+  });
+
   test("OTEL_SDK_DISABLED turns all of it off", async () => {
     await using server = await startServer([AGENT], {
       ...QUICK,
