@@ -4,14 +4,14 @@ import type { TraceContext } from "../../core/trace-context.ts";
 import type { CallFacts, StreamStart } from "../../rpc/call-observer.ts";
 import type { CallStatus } from "../../rpc/errors.ts";
 import { isFault, methodOf, SYSTEMS } from "./call-attributes.ts";
-import { parentOf, placeOf, within } from "./span-context.ts";
+import { beginSpan, endSpan, parentOf, placeOf, within } from "./span-context.ts";
 
 /**
  * The span of one call, a child of its caller's. That of a stream ends when the stream is taken: a span that lives for hours is exported hours
  * late, and not at all where its replica dies.
  */
 export class CallSpan {
-  readonly trace: TraceContext;
+  readonly trace: TraceContext | undefined;
   readonly #span: Span;
 
   constructor(tracer: Tracer, facts: CallFacts) {
@@ -19,7 +19,7 @@ export class CallSpan {
     const method = methodOf(facts);
     const attributes = { "rpc.system.name": SYSTEMS[binding], "rpc.method": method, "a2a.binding": binding };
     const name = facts.operation === undefined ? SYSTEMS[binding] : method;
-    this.#span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, parentOf(facts.trace));
+    this.#span = beginSpan(tracer, name, { kind: SpanKind.SERVER, attributes }, parentOf(facts.trace));
     this.trace = placeOf(this.#span);
   }
 
@@ -41,7 +41,7 @@ export class CallSpan {
   /** The stream is taken. */
   opened(start: StreamStart): void {
     if (this.#span.isRecording()) this.#span.setAttributes({ "a2a.stream.start": start, "rpc.response.status_code": "OK" });
-    this.#span.end();
+    endSpan(this.#span);
   }
 
   /** The call has ended, or the stream was refused. */
@@ -49,6 +49,6 @@ export class CallSpan {
     this.#span.setAttribute("rpc.response.status_code", status);
     if (reason !== undefined) this.#span.setAttribute("error.type", reason);
     if (isFault(status)) this.#span.setStatus({ code: SpanStatusCode.ERROR });
-    this.#span.end();
+    endSpan(this.#span);
   }
 }

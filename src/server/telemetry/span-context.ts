@@ -4,10 +4,14 @@ import {
   type Context,
   createContextKey,
   createTraceState,
+  diag,
+  INVALID_SPAN_CONTEXT,
+  isSpanContextValid,
   ProxyTracerProvider,
   ROOT_CONTEXT,
   type Span,
   type SpanContext,
+  type SpanOptions,
   trace,
   type Tracer,
 } from "@opentelemetry/api";
@@ -62,14 +66,38 @@ export function parentOf(place: TraceContext | undefined): Context {
   return place === undefined ? ROOT_CONTEXT : new WithSpan(ROOT_CONTEXT, trace.wrapSpanContext(spanContextOf(place)));
 }
 
+/**
+ * Begins a span. Processors and samplers are whatever the program has set up: where one of them throws there is no span, and what was to be told of goes
+ * on in its parent's place.
+ */
+export function beginSpan(tracer: Tracer, name: string, options: SpanOptions, parent: Context): Span {
+  try {
+    return tracer.startSpan(name, options, parent);
+  } catch (error) {
+    diag.error("a span could not be begun", error);
+    return trace.wrapSpanContext(trace.getSpanContext(parent) ?? INVALID_SPAN_CONTEXT);
+  }
+}
+
+/** Ends a span; never throws. */
+export function endSpan(span: Span): void {
+  try {
+    span.end();
+  } catch (error) {
+    diag.error("a span could not be ended", error);
+  }
+}
+
 /** Runs a step with a span as the active one, for what else is instrumented in this process. */
 export function within<T>(span: Span, step: () => T): T {
   return contexts.with(new WithSpan(contexts.active(), span), step);
 }
 
-/** Where a span stands, for those who are called in its course. */
-export function placeOf(span: Span): TraceContext {
-  const { traceId, spanId, traceFlags, traceState } = span.spanContext();
+/** Where a span stands, for those who are called in its course; undefined where it stands nowhere. */
+export function placeOf(span: Span): TraceContext | undefined {
+  const context = span.spanContext();
+  if (!isSpanContextValid(context)) return undefined;
+  const { traceId, spanId, traceFlags, traceState } = context;
   const flags = traceFlags < 16 ? `0${traceFlags.toString(16)}` : traceFlags.toString(16);
   return { traceparent: `00-${traceId}-${spanId}-${flags}`, tracestate: traceState?.serialize() ?? "" };
 }

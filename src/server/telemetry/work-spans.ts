@@ -2,7 +2,7 @@
 import { type Span, SpanKind, SpanStatusCode, type Tracer } from "@opentelemetry/api";
 import type { TraceContext } from "../../core/trace-context.ts";
 import { type TracedWork, type Tracing, UNTRACED, type WorkFacts } from "../../core/tracing.ts";
-import { parentOf, placeOf, spanContextOf, tracerOf, within } from "./span-context.ts";
+import { beginSpan, endSpan, parentOf, placeOf, spanContextOf, tracerOf, within } from "./span-context.ts";
 
 /** What begins so long after its call has a trace of its own that is linked to the call's: that one was looked at, and thrown away, long ago. */
 const DEAD_AFTER_MS = 15 * 60_000;
@@ -19,7 +19,7 @@ export function workTracing(): Tracing {
 }
 
 class WorkSpan implements TracedWork {
-  readonly trace: TraceContext;
+  readonly trace: TraceContext | undefined;
   readonly #span: Span;
   readonly #outcome: string;
 
@@ -27,7 +27,7 @@ class WorkSpan implements TracedWork {
     const { name, kind, outcome } = KINDS[what];
     const isDead = call !== undefined && Date.now() - since > DEAD_AFTER_MS;
     const links = isDead ? [{ context: spanContextOf(call) }] : [];
-    this.#span = tracer.startSpan(name, { kind, links, root: isDead }, parentOf(isDead ? undefined : call));
+    this.#span = beginSpan(tracer, name, { kind, links, root: isDead }, parentOf(isDead ? undefined : call));
     this.#outcome = outcome;
     this.trace = placeOf(this.#span);
     if (!this.#span.isRecording()) return;
@@ -46,6 +46,6 @@ class WorkSpan implements TracedWork {
   ended(outcome: string, failed: boolean): void {
     this.#span.setAttribute(this.#outcome, outcome);
     if (failed) this.#span.setStatus({ code: SpanStatusCode.ERROR });
-    this.#span.end();
+    endSpan(this.#span);
   }
 }
