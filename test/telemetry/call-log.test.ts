@@ -1,10 +1,13 @@
 /** The log as lines of JSON: one for each call, at a level that can be lived with, with ids and without secrets. */
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { closeSync, existsSync, openSync } from "node:fs";
 import { suite, test } from "node:test";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { pinoLog } from "../../src/server/telemetry/pino-log.ts";
 import type { ServeInit } from "../../src/server/serve.ts";
 import { type Bed, collect, failureOf, nextFrame, openBed, send, taskOf } from "../bindings/bed.ts";
+import { ROOT } from "../e2e/server-process.ts";
 import { ScenarioAgent } from "../bindings/scenario-agent.ts";
 import { callersTrace, recordTelemetry } from "./recorded.ts";
 
@@ -114,6 +117,20 @@ suite("a line of the log", () => {
     const { id } = taskOf(await bed.grpc.unary("SendMessage", send("throw"), { headers }));
     const line = lines.find(({ taskId }) => taskId === id);
     assert.equal(line?.["trace_id"], traceId);
+  });
+
+  test("that cannot be kept is lost, and nothing else is", { skip: !existsSync("/dev/full") && "no /dev/full here" }, () => {
+    const full = openSync("/dev/full", "w");
+    const script = `import { pinoLog } from "./src/server/telemetry/pino-log.ts";
+      const log = pinoLog("info");
+      for (let line = 0; line < 3; line += 1) log.info({ line }, "x".repeat(1_000_000));
+      console.log("went on");`;
+    const { status, stdout } = spawnSync(process.execPath, ["--input-type=module", "-e", script], {
+      cwd: ROOT,
+      stdio: ["ignore", "pipe", full],
+    });
+    closeSync(full);
+    assert.deepEqual([status, stdout.toString()], [0, "went on\n"]);
   });
 
   test("has what gives access replaced, at any depth that facts have", () => {
