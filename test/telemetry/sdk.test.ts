@@ -147,6 +147,7 @@ suite("telemetry of the program", { timeout: 180_000 }, () => {
     );
     for (const wrong of [
       { OTEL_METRIC_EXPORT_INTERVAL: "0" },
+      { OTEL_METRIC_EXPORT_INTERVAL: "3000000000", OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector" },
       { OTEL_METRICS_EXPORTER: "prometheus,stdout" },
       { OTEL_SDK_DISABLED: "yes" },
       { OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4318" },

@@ -41,7 +41,12 @@ interface SpanBatches {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-const positive = z.coerce.number().int().min(1);
+// Longer timers than Node's would fire all the time.
+const positive = z.coerce
+  .number()
+  .int()
+  .min(1)
+  .max(2 ** 31 - 1);
 const webUrl = z.url({ protocol: /^https?$/, error: "is no URL that begins with http:// or https://" });
 const readable = z.string().refine(isReadable, "is no file that can be read");
 
