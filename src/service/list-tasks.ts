@@ -1,10 +1,10 @@
 /** ListTasks (R-043 to R-056, C-13 to C-20). */
 import { fromBinary } from "@bufbuild/protobuf";
 import { type ListTasksRequest, type Task, TaskSchema, TaskState } from "../../gen/lf/a2a/v1/a2a_pb.ts";
-import { invalidArgument } from "../core/errors.ts";
+import { invalidArgument, TaskError } from "../core/errors.ts";
 import { pageToken, parsePageToken } from "../core/page-token.ts";
 import { type Scope, scopeKey } from "../core/scope.ts";
-import type { ListCursor, ListFilter, ListRow } from "../core/storage.ts";
+import type { Head, ListCursor, ListFilter, ListRow } from "../core/storage.ts";
 import type { ServiceInit } from "./service-init.ts";
 import { PAGE_SIZE } from "../rpc/field-bounds.ts";
 import { wireBytes } from "../rpc/wire-cache.ts";
@@ -59,19 +59,35 @@ function filterOf({ contextId, status, statusTimestampAfter }: ListTasksRequest)
   return { contextId: contextId || undefined, state: status === TaskState.UNSPECIFIED ? undefined : status, since };
 }
 
-/** A row as the caller asked to see it: from its head, or from the log where the head does not hold enough; and its bytes, roughly. */
+/** The task as its head shows it; undefined where the head is damaged: the log is the truth. */
+function briefOf({ task }: Head): Task | undefined {
+  try {
+    return fromBinary(TaskSchema, task);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * A row as the caller asked to see it: from its head, or from the log where the head does not hold enough; and its bytes, roughly. A task whose log is
+ * damaged as well has none: it is no reason to show its owner nothing at all.
+ */
 async function shownTask(
-  { snapshots }: ServiceInit,
+  { snapshots, log }: ServiceInit,
   { id, head }: ListRow,
   request: ListTasksRequest,
 ): Promise<{ readonly task: Task | undefined; readonly size: number }> {
   const { historyLength, includeArtifacts } = request;
   if (includeArtifacts !== true) {
-    const brief = fromBinary(TaskSchema, head.task);
+    const brief = briefOf(head);
     const wanted = Math.min(head.historyLength, historyLength ?? Infinity);
-    if (brief.history.length >= wanted) return { task: withHistory(brief, historyLength), size: head.task.length };
+    if (brief !== undefined && brief.history.length >= wanted) return { task: withHistory(brief, historyLength), size: head.task.length };
   }
-  const current = await snapshots.current(id);
+  const current = await snapshots.current(id).catch((error: unknown) => {
+    if (error instanceof TaskError) throw error;
+    log.error({ taskId: id, error }, "a task cannot be read, and is left out of a list");
+    return undefined;
+  });
   if (current === undefined) return { task: undefined, size: 0 };
   const whole = withHistory(current.snapshot.task, historyLength);
   const task = includeArtifacts === true ? whole : { ...whole, artifacts: [] };

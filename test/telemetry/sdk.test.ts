@@ -126,7 +126,7 @@ suite("telemetry of the program", { timeout: 180_000 }, () => {
     const nothing = { prometheus: true, metrics: undefined, traces: undefined };
     assert.deepEqual(readTelemetryPlan({}), nothing);
     assert.deepEqual(readTelemetryPlan({ OTEL_EXPORTER_OTLP_ENDPOINT: " " }), nothing);
-    assert.equal(readTelemetryPlan({ OTEL_SDK_DISABLED: "true" }), undefined);
+    for (const yes of ["true", "TRUE", "True"]) assert.equal(readTelemetryPlan({ OTEL_SDK_DISABLED: yes }), undefined);
     const followed = { OTEL_EXPORTER_OTLP_COMPRESSION: "gzip", OTEL_EXPORTER_OTLP_TIMEOUT: "500" };
     assert.deepEqual(readTelemetryPlan({ ...followed, OTEL_EXPORTER_OTLP_CERTIFICATE: import.meta.filename }), nothing);
     const endpoint = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://collector/v1/traces" };

@@ -47,6 +47,11 @@ const positive = z.coerce
   .int()
   .min(1)
   .max(2 ** 31 - 1);
+// Its specification: in any case of letters.
+const truth = z
+  .string()
+  .toLowerCase()
+  .pipe(z.enum(["true", "false"]));
 const webUrl = z.url({ protocol: /^https?$/, error: "is no URL that begins with http:// or https://" });
 const readable = z.string().refine(isReadable, "is no file that can be read");
 
@@ -62,7 +67,7 @@ function isReadable(path: string): boolean {
 /** Reads the variables; undefined where OTEL_SDK_DISABLED is true. An empty one is as good as none. Throws {@link OptionsError}, naming each that is wrong. */
 export function readTelemetryPlan(environment: Environment): TelemetryPlan | undefined {
   const reader = new Reader(environment);
-  if (reader.one("OTEL_SDK_DISABLED", z.enum(["true", "false"]), "false") === "true") return undefined;
+  if (reader.one("OTEL_SDK_DISABLED", truth, "false") === "true") return undefined;
   const endpoint = reader.text("OTEL_EXPORTER_OTLP_ENDPOINT");
   const told = (signal: string): boolean => (endpoint ?? reader.text(`OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`)) !== undefined;
   const metrics = reader.list("OTEL_METRICS_EXPORTER", METRICS, told("METRICS") ? ["prometheus", "otlp"] : ["prometheus"]);
