@@ -9,6 +9,7 @@ import {
   toJson,
   type DescMessage,
   type JsonObject,
+  type Message,
   type MessageShape,
   type Registry,
 } from "@bufbuild/protobuf";
@@ -111,38 +112,10 @@ const MAX_DETAIL_BYTES = 4096;
 /** Bytes of a message and of one value of the metadata: what callers sent may stand in both. */
 const MAX_TEXT_BYTES = 512;
 
-interface ReasonedFacts {
-  readonly reason: Reason;
-  readonly row: Row;
-  readonly retryAfterMs: number | undefined;
-  readonly metadata?: Headers;
-  readonly cause: unknown;
-}
-
-/** An error that was made here. */
-class ReasonedError extends ConnectError {
-  readonly reason: Reason;
-  readonly row: Row;
-  readonly retryAfterMs: number | undefined;
-
-  constructor(message: string, details: OutgoingDetail[], facts: ReasonedFacts) {
-    super(message, facts.row.code, facts.metadata, details, facts.cause);
-    this.reason = facts.reason;
-    this.row = facts.row;
-    this.retryAfterMs = facts.retryAfterMs;
-  }
-}
-
-/** An error that says no more of where it was made: its reason says why, and looking through the stack is half of what refusing a call costs. */
-function reasoned(...parts: ConstructorParameters<typeof ReasonedError>): ReasonedError {
-  const { stackTraceLimit } = Error;
-  Error.stackTraceLimit = 0;
-  try {
-    return new ReasonedError(...parts);
-  } finally {
-    Error.stackTraceLimit = stackTraceLimit;
-  }
-}
+const reasons = new WeakMap<ConnectError, Reason>();
+/** Rows of errors that do not have the table's. */
+const older = new WeakMap<ConnectError, Row>();
+const retries = new WeakMap<ConnectError, number>();
 
 /** Tells of errors that callers only see as INTERNAL (R-252): subscribe to log them. */
 export const internalErrors: Channel = channel("throughline.internal-error");
@@ -163,21 +136,28 @@ export function connectError(reason: Reason, message: string, extras: ErrorFacts
   const row = TABLE[reason];
   const metadata = Object.fromEntries(Object.entries(extras.metadata ?? {}).map(([name, value]) => [name, cut(value)]));
   const info = { reason: PUBLISHED[reason] ?? reason, domain: row.domain, metadata };
-  const details: OutgoingDetail[] = [{ desc: ErrorInfoSchema, value: create(ErrorInfoSchema, info) }];
+  const details: { desc: DescMessage; value: Message }[] = [{ desc: ErrorInfoSchema, value: create(ErrorInfoSchema, info) }];
   if (extras.violations?.length) details.push({ desc: BadRequestSchema, value: badRequest(extras.violations) });
   if (extras.retryAfterMs !== undefined) {
     details.push({ desc: RetryInfoSchema, value: create(RetryInfoSchema, { retryDelay: duration(extras.retryAfterMs) }) });
   }
-  return reasoned(cut(message), details, { reason, row, retryAfterMs: extras.retryAfterMs, cause: extras.cause });
+  const result = new ConnectError(cut(message), row.code, undefined, details, extras.cause);
+  reasons.set(result, reason);
+  if (extras.retryAfterMs !== undefined) retries.set(result, extras.retryAfterMs);
+  return result;
 }
 
 /** The same error with the codes of A2A 1.0.0, where they were others. */
 export function withOlderCodes(thrown: unknown): ConnectError {
   const error = toConnectError(thrown);
-  const codes = error instanceof ReasonedError ? OLDER[error.reason] : undefined;
-  if (!(error instanceof ReasonedError) || codes === undefined) return error;
-  const { rawMessage, details, reason, row, retryAfterMs, metadata, cause } = error;
-  return reasoned(rawMessage, details as OutgoingDetail[], { reason, row: { ...row, ...codes }, retryAfterMs, metadata, cause });
+  const reason = reasons.get(error);
+  const codes = reason && OLDER[reason];
+  if (reason === undefined || codes === undefined) return error;
+  const { rawMessage, metadata, details, cause } = error;
+  const result = new ConnectError(rawMessage, codes.code, metadata, details as OutgoingDetail[], cause);
+  reasons.set(result, reason);
+  older.set(result, { ...TABLE[reason], ...codes });
+  return result;
 }
 
 type OutgoingDetail = Extract<ConnectError["details"][number], { desc: DescMessage }>;
@@ -245,7 +225,7 @@ const OK: CallStatus = { status: "OK", reason: undefined };
 export function callStatus(thrown: unknown): CallStatus {
   if (thrown === undefined) return OK;
   if (thrown instanceof ConnectError) {
-    return { status: statusName(thrown.code), reason: reasonOf(thrown) };
+    return { status: statusName(thrown.code), reason: reasons.get(thrown) ?? BY_CODE.get(thrown.code) ?? "INTERNAL" };
   }
   const reason = thrown instanceof TaskError ? thrown.reason : "INTERNAL";
   return { status: statusName(TABLE[reason].code), reason };
@@ -254,12 +234,13 @@ export function callStatus(thrown: unknown): CallStatus {
 /** Reads a ConnectError back through the table; one that was not made here is classified by its code alone. */
 export function wireError(thrown: unknown): WireError {
   const error = toConnectError(thrown);
-  const reason = reasonOf(error);
-  const { row = TABLE[reason], retryAfterMs: retryMs } = error instanceof ReasonedError ? error : {};
+  const reason = reasons.get(error) ?? BY_CODE.get(error.code) ?? "INTERNAL";
+  const row = older.get(error) ?? TABLE[reason];
   const details: Any[] = [];
   for (const detail of error.details) {
     if ("desc" in detail) details.push(anyPack(detail.desc, create(detail.desc, detail.value)));
   }
+  const retryMs = retries.get(error);
   return {
     reason,
     code: error.code,
@@ -285,20 +266,11 @@ const BY_CODE: ReadonlyMap<Code, Reason> = new Map([
   [Code.Unauthenticated, "UNAUTHENTICATED"],
 ]);
 
-/** One that was not made here is classified by its code alone. */
-function reasonOf(error: ConnectError): Reason {
-  return error instanceof ReasonedError ? error.reason : (BY_CODE.get(error.code) ?? "INTERNAL");
-}
-
-const STATUS_NAMES: ReadonlyMap<Code, string> = new Map(
-  Object.values(Code)
-    .filter((code) => typeof code === "number")
-    .map((code) => [code, code === Code.Canceled ? "CANCELLED" : Code[code].replace(/(?<=[a-z])([A-Z])/g, "_$1").toUpperCase()]),
-);
+const STATUS_EXCEPTIONS: Partial<Record<Code, string>> = { [Code.Canceled]: "CANCELLED" };
 
 /** The code's name as gRPC spells it, `NOT_FOUND`. */
 export function statusName(code: Code): string {
-  return STATUS_NAMES.get(code) ?? "UNKNOWN";
+  return STATUS_EXCEPTIONS[code] ?? Code[code].replace(/(?<=[a-z])([A-Z])/g, "_$1").toUpperCase();
 }
 
 /** What an error may carry. */
