@@ -24,8 +24,8 @@ class Given {
 }
 
 /**
- * Puts a private field onto a message: to everybody else as invisible as an entry of a `WeakMap`, and no part of a copy. A `WeakMap` takes ten times as
- * long, and young collections would copy all that its values refer to, whether their keys are still used or not.
+ * Puts a private field onto a message: to everybody else as invisible as an entry of a `WeakMap`, and no part of a copy. A `WeakMap` takes
+ * longer, and young collections would copy all that its values refer to, whether their keys are still used or not.
  */
 class Shared extends Given {
   readonly #forms: Forms;

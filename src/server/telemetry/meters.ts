@@ -42,13 +42,14 @@ export class Meters implements Measures, Disposable {
   readonly #deliveries = counter(this.#meter, METERS.deliveries);
   readonly #parked = counter(this.#meter, METERS.parked);
   readonly #backlog = this.#meter.createGauge(METERS.backlog.name, METERS.backlog);
-  readonly #reads = counter(this.#meter, METERS.reads);
+  readonly #reads = this.#snapshotReads();
   readonly #kept = this.#meter.createGauge(METERS.kept.name, METERS.kept);
   readonly #reconnects = counter(this.#meter, METERS.reconnects);
   readonly #sent = counter(this.#meter, METERS.sent);
   #sampledAt = -Infinity;
-  /** What has come since metrics were last collected: happens too often to be told one by one. */
-  #fresh = { hit: 0, miss: 0, kept: 0, sent: 0 };
+  /** Bytes of folds that are kept, and those that were sent until metrics were last collected. */
+  #keptBytes = 0;
+  #sentBefore = 0;
   #stop: () => void = () => undefined;
 
   /** Begins to look at what is looked at. */
@@ -77,19 +78,21 @@ export class Meters implements Measures, Disposable {
 
   /** By the state. */
   #endedTurns(): ReadonlyMap<number, Tally> {
-    const ended = counter(this.#meter, METERS.ended);
+    const ended = this.#meter.createCounter(METERS.ended.name, METERS.ended);
     return new Map(RESTS.map(([number, state]) => [number, this.tallies.of(ended, { state })]));
+  }
+
+  #snapshotReads(): Readonly<Record<"hit" | "miss", Tally>> {
+    const reads = this.#meter.createCounter(METERS.reads.name, METERS.reads);
+    return { hit: this.tallies.of(reads, { cache: "hit" }), miss: this.tallies.of(reads, { cache: "miss" }) };
   }
 
   /** Added, not observed: servers in one process add up. */
   #tellFresh(sent: number): void {
     this.tallies.tell();
-    const { hit, miss, kept, sent: before } = this.#fresh;
-    this.#fresh = { hit: 0, miss: 0, kept, sent };
-    this.#reads.add(hit, { cache: "hit" });
-    this.#reads.add(miss, { cache: "miss" });
-    this.#kept.record(kept);
-    this.#sent.add(sent - before);
+    this.#kept.record(this.#keptBytes);
+    this.#sent.add(sent - this.#sentBefore);
+    this.#sentBefore = sent;
   }
 
   [Symbol.dispose](): void {
@@ -142,11 +145,11 @@ export class Meters implements Measures, Disposable {
   }
 
   snapshotRead(hit: boolean): void {
-    this.#fresh[hit ? "hit" : "miss"] += 1;
+    this.#reads[hit ? "hit" : "miss"].add(1);
   }
 
   snapshotsKept(bytes: number): void {
-    this.#fresh.kept = bytes;
+    this.#keptBytes = bytes;
   }
 
   reconnected(): void {
