@@ -71,7 +71,7 @@ suite("in a Cluster", () => {
     await resubscribed;
   });
 
-  test("ASK and TRYAGAIN are STORE_UNAVAILABLE with a known outcome; nothing was executed", async () => {
+  test("while a slot moves, ASK is followed to where its key goes; a write that has to be confirmed, and TRYAGAIN, are STORE_UNAVAILABLE and not executed", async () => {
     await using opened = await openConnections(cluster.url);
     const { connections } = opened;
     const slot = slotOf(shardTag(7));
@@ -79,11 +79,23 @@ suite("in a Cluster", () => {
     const to = (await cluster.masters()).find((master) => master.port !== from.port);
     assert(to !== undefined);
     const [fromId, toId] = [String(await from.call("CLUSTER", "MYID")), String(await to.call("CLUSTER", "MYID"))];
+    const absent = `${shardTag(7)}:absent`;
     await connections.call(7, "SET", key(7), "x");
     await to.call("CLUSTER", "SETSLOT", slot, "IMPORTING", fromId);
     await from.call("CLUSTER", "SETSLOT", slot, "MIGRATING", toId);
-    await assert.rejects(connections.call(7, "SET", `${shardTag(7)}:absent`, "x"), away("none"), "ASK");
-    await assert.rejects(connections.call(7, "MGET", key(7), `${shardTag(7)}:absent`), away("none"), "TRYAGAIN");
+    await assert.rejects(connections.write(7, SET, [absent], ["written"]), away("none"), "not followed by writes");
+    await assert.rejects(connections.call(7, "MGET", key(7), absent), away("none"), "TRYAGAIN");
+    assert.equal(String(await connections.call(7, "SET", absent, "called")), "OK");
+    assert.deepEqual(await connections.call(7, "GET", absent), Buffer.from("called"));
+    await to.call("SCRIPT", "FLUSH");
+    await connections.script(7, SET, [absent], ["scripted"]);
+    const read = await connections.many(7, [
+      ["GET", absent],
+      ["GET", key(7)],
+    ]);
+    assert.deepEqual(read, [Buffer.from("scripted"), Buffer.from("x")]);
+    assert.equal(await from.call("EXISTS", key(7)), 1);
+    await connections.call(7, "DEL", absent);
     await from.call("CLUSTER", "SETSLOT", slot, "STABLE");
     await to.call("CLUSTER", "SETSLOT", slot, "STABLE");
     assert.deepEqual(await connections.call(7, "GET", key(7)), Buffer.from("x"));

@@ -111,16 +111,16 @@ export class RedisContext {
 
   /**
    * Repeats a step while Redis is away for a moment. Rejects with STORE_UNAVAILABLE where it stays away; its `outcomeUnknown` says whether
-   * any attempt may have been carried out.
+   * any attempt may have been carried out. Errors that are not `worthwhile` are passed on at once.
    */
-  async retry<T>(shard: number, step: () => Promise<T>): Promise<T> {
+  async retry<T>(shard: number, step: () => Promise<T>, worthwhile: (error: TaskError) => boolean = () => true): Promise<T> {
     const began = performance.now();
     let unknown = false;
     for (let attempt = 0; ; attempt += 1) {
       try {
         return await step();
       } catch (error) {
-        if (!(error instanceof TaskError) || error.reason !== "STORE_UNAVAILABLE") throw error;
+        if (!(error instanceof TaskError) || error.reason !== "STORE_UNAVAILABLE" || !worthwhile(error)) throw error;
         unknown ||= outcomeUnknown(error);
         const spent = performance.now() - began;
         const up = this.connections.upSince(shard) !== undefined;

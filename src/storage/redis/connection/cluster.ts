@@ -2,8 +2,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type Dialed, dial } from "./dial.ts";
 import { type Locator, Node, type NodeOptions } from "./node.ts";
 import { type SlotRange, ownerOf, readSlots } from "./slot.ts";
-import { isReply, movedTo } from "./store-error.ts";
-import type { Topology, TopologyEvents } from "./topology.ts";
+import { isReply, redirectOf } from "./store-error.ts";
+import type { Redirect, Topology, TopologyEvents } from "./topology.ts";
 import { type Address, formatAddress } from "./url.ts";
 
 /** What a Cluster topology begins with. */
@@ -64,20 +64,20 @@ export class Cluster implements Topology {
     return since === undefined ? undefined : Math.max(since, this.#ownedSince[shard] ?? since);
   }
 
-  /** Follows MOVED to a node that stands. Everything that hints at a change of the topology starts asking for it. */
-  redirect(shard: number, error: unknown): Node | undefined {
-    const moved = movedTo(error);
-    if (moved === undefined) {
+  /** Follows MOVED and ASK to a node that stands. Everything that hints at a change of the topology starts asking for it. */
+  redirect(shard: number, error: unknown): Redirect | undefined {
+    const to = redirectOf(error);
+    if (to === undefined) {
       if (isReply(error, "CLUSTERDOWN", "READONLY", "MASTERDOWN")) this.#refresh();
       return undefined;
     }
-    const answering = this.node(shard);
-    const host = moved.host === "" ? this.#addresses.get(answering)?.host : moved.host;
-    this.#refresh();
+    const asking = to.kind === "ASK";
+    const host = to.host === "" ? this.#addresses.get(this.node(shard))?.host : to.host;
+    if (!asking) this.#refresh();
     if (host === undefined || host === "?") return undefined;
-    const node = this.#nodeAt({ host, port: moved.port });
-    this.#assign([[shard, node]]);
-    return node.commands.upSince === undefined ? undefined : node;
+    const node = this.#nodeAt({ host, port: to.port });
+    if (!asking) this.#assign([[shard, node]]);
+    return node.commands.upSince === undefined ? undefined : { node, asking };
   }
 
   async close(): Promise<void> {

@@ -2,17 +2,20 @@ import type { RedisOptions } from "./redis-options.ts";
 import type { Arg, Call, Reply, Script } from "./reply.ts";
 import type { Node } from "./node.ts";
 import { type ConnectionFacts, openTopology } from "./open-topology.ts";
-import { outcomeUnknown } from "./store-error.ts";
+import { outcomeUnknown, unavailable } from "./store-error.ts";
 import type { Topology } from "./topology.ts";
 
 export type { ConnectionFacts } from "./open-topology.ts";
 export type { Arg, Call, Reply, Script } from "./reply.ts";
 export { RedisReplyError, StoreSetupError, outcomeUnknown } from "./store-error.ts";
 
+/** Sends to a node, behind ASKING where it has to. */
+type Send = (node: Node, asking: boolean) => Promise<Reply>;
+
 /**
  * All connections to Redis, by shard. Every promise settles: at once where the shard's master is away, otherwise within the time limit
  * of the command. Failures of that kind are TaskErrors STORE_UNAVAILABLE, and `outcomeUnknown` tells whether the command may have been
- * executed; other error replies are RedisReplyErrors. A command is sent once; only a MOVED reply, before which nothing is executed, is followed.
+ * executed; other error replies are RedisReplyErrors. A command is sent once; only MOVED and ASK replies, before which nothing is executed, are followed.
  */
 export class Connections implements AsyncDisposable {
   /** Called for every message of a subscribed channel. */
@@ -50,12 +53,12 @@ export class Connections implements AsyncDisposable {
   /** Sends one command to the master of the shard. */
   call(shard: number, ...call: Call): Promise<Reply> {
     const [name, ...args] = call;
-    return this.#route(shard, (node) => node.commands.send(name, args));
+    return this.#route(shard, (node, asking) => node.commands.send(name, args, asking));
   }
 
   /** Sends one script to the master of the shard. */
   script(shard: number, script: Script, keys: readonly string[], args: readonly Arg[]): Promise<Reply> {
-    return this.#route(shard, (node) => node.commands.script(script, keys, args));
+    return this.#route(shard, (node, asking) => node.commands.script(script, keys, args, asking));
   }
 
   /** Sends several commands in one write; no transaction. Rejects if one fails, when all are settled; with an unknown outcome if one is unknown. */
@@ -64,16 +67,18 @@ export class Connections implements AsyncDisposable {
     if (wire === undefined) return await Promise.all(calls.map((call) => this.call(shard, ...call)));
     const sent = wire.sendAll(calls.map(([name, ...args]) => [name, args] as const));
     const settled = await Promise.allSettled(
-      sent.map((reply, index) => this.#followed(shard, reply, (node) => node.commands.send(...split(calls[index] as Call)))),
+      sent.map((reply, index) =>
+        this.#followed(shard, reply, (node, asking) => node.commands.send(...split(calls[index] as Call), asking)),
+      ),
     );
     const failures = settled.filter((result) => result.status === "rejected").map(({ reason }) => reason as unknown);
     if (failures.length > 0) throw failures.find(outcomeUnknown) ?? failures[0];
     return settled.map((result) => (result as PromiseFulfilledResult<Reply>).value);
   }
 
-  /** As `script`, on the connection whose writes `confirmed` confirms. Resolves on the reply. */
+  /** As `script`, on the connection whose writes `confirmed` confirms: the shard's own, so ASK is not followed. Resolves on the reply. */
   write(shard: number, script: Script, keys: readonly string[], args: readonly Arg[]): Promise<Reply> {
-    return this.#route(shard, (node) => node.write(script, keys, args));
+    return this.#route(shard, (node, asking) => (asking ? Promise.reject(unavailable(undefined, "none")) : node.write(script, keys, args)));
   }
 
   /**
@@ -122,17 +127,17 @@ export class Connections implements AsyncDisposable {
     return this.close();
   }
 
-  #route(shard: number, send: (node: Node) => Promise<Reply>): Promise<Reply> {
-    return this.#followed(shard, send(this.#topology.node(shard)), send);
+  #route(shard: number, send: Send): Promise<Reply> {
+    return this.#followed(shard, send(this.#topology.node(shard), false), send);
   }
 
-  #followed(shard: number, sent: Promise<Reply>, again: (node: Node) => Promise<Reply>): Promise<Reply> {
+  #followed(shard: number, sent: Promise<Reply>, again: Send): Promise<Reply> {
     const topology = this.#topology;
     if (topology.redirect === undefined) return sent;
     return sent.catch((error: unknown) => {
-      const node = topology.redirect?.(shard, error);
-      if (node === undefined) throw error;
-      return again(node);
+      const to = topology.redirect?.(shard, error);
+      if (to === undefined) throw error;
+      return again(to.node, to.asking);
     });
   }
 }

@@ -59,16 +59,17 @@ export class Link {
     else this.#running ??= this.#keep(dialed);
   }
 
-  /** Sends one command; rejects at once where there is no connection. */
-  send(name: string, args: readonly Arg[]): Promise<Reply> {
-    return this.#wire === undefined ? Promise.reject(unavailable(undefined, "none")) : this.#wire.send(name, args);
+  /** Sends one command, behind ASKING where a reply has asked for that; rejects at once where there is no connection. */
+  send(name: string, args: readonly Arg[], asking = false): Promise<Reply> {
+    if (this.#wire === undefined) return Promise.reject(unavailable(undefined, "none"));
+    return asking ? this.#wire.ask(name, args) : this.#wire.send(name, args);
   }
 
   /** Sends a script by its digest and, where the server does not know it, by its text. */
-  script(script: Script, keys: readonly string[], args: readonly Arg[]): Promise<Reply> {
-    return this.send("EVALSHA", [script.sha, keys.length, ...keys, ...args]).catch((error: unknown) => {
+  script(script: Script, keys: readonly string[], args: readonly Arg[], asking = false): Promise<Reply> {
+    return this.send("EVALSHA", [script.sha, keys.length, ...keys, ...args], asking).catch((error: unknown) => {
       if (error instanceof RedisReplyError && error.code === "NOSCRIPT")
-        return this.send("EVAL", [script.text, keys.length, ...keys, ...args]);
+        return this.send("EVAL", [script.text, keys.length, ...keys, ...args], asking);
       throw error;
     });
   }

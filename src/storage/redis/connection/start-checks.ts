@@ -3,7 +3,7 @@
  *
  *     ~{throughline:* ~{throughline}:config &{throughline:*
  *     +info +ping +eval +evalsha +hsetnx +hmget +publish +subscribe +unsubscribe
- *     Cluster: +cluster|slots, and +spublish +ssubscribe +sunsubscribe instead of the three without s
+ *     Cluster: +cluster|slots (and +asking, which is not looked for: it spares repeats while slots move), and +spublish +ssubscribe +sunsubscribe instead of the three without s
  *     a database other than 0: +select · durability replicated: +wait · fsync: +config|get, and +waitaof without `appendfsync always`
  *     +client|setname shows the connections as `throughline` in CLIENT LIST and may be left out
  *

@@ -73,11 +73,11 @@ export function fromSent(error: unknown, command: string): Error {
   return AWAY.has(code) ? unavailable(reply, "none") : new RedisReplyError(code, `${command}: ${reply.message}`);
 }
 
-/** Where a MOVED reply points: the slot and the address (an empty host means: the host that answered). */
-export function movedTo(error: unknown): { readonly slot: number; readonly host: string; readonly port: number } | undefined {
+/** Where a MOVED or an ASK reply points (an empty host means: the host that answered). */
+export function redirectOf(error: unknown): { readonly kind: "MOVED" | "ASK"; readonly host: string; readonly port: number } | undefined {
   if (!(error instanceof TaskError) || !(error.cause instanceof Error)) return undefined;
-  const match = /^MOVED (\d+) (.*):(\d+)$/.exec(error.cause.message);
-  return match === null ? undefined : { slot: Number(match[1]), host: match[2] ?? "", port: Number(match[3]) };
+  const match = /^(MOVED|ASK) \d+ (.*):(\d+)$/.exec(error.cause.message);
+  return match === null ? undefined : { kind: match[1] as "MOVED" | "ASK", host: match[2] ?? "", port: Number(match[3]) };
 }
 
 /** Whether the reply was of the given kind (`ASK`, `CLUSTERDOWN`, …), seen through the TaskError around it. */

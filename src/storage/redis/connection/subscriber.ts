@@ -1,6 +1,6 @@
 import type { Dialed } from "./dial.ts";
 import { Link } from "./link.ts";
-import { RedisReplyError, movedTo, unavailable } from "./store-error.ts";
+import { RedisReplyError, isReply, unavailable } from "./store-error.ts";
 import type { Wire } from "./wire.ts";
 
 /** A channel that is subscribed to, or about to be. */
@@ -152,7 +152,7 @@ export class Subscriber {
   }
 
   #refused(wire: Wire, subscriptions: readonly Subscription[], error: unknown): void {
-    if (movedTo(error) !== undefined) {
+    if (isReply(error, "MOVED")) {
       this.#events.onMoved();
       return;
     }

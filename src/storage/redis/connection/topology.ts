@@ -10,6 +10,13 @@ export interface TopologyEvents {
   readonly onResubscribed: (subscription: Subscription) => void;
 }
 
+/** Where a command is to be sent again. */
+export interface Redirect {
+  readonly node: Node;
+  /** Whether it is for this one command only (ASK): the node is about to get the slot, and wants to hear that its caller knows. */
+  readonly asking: boolean;
+}
+
 /** Which node each shard lives on. */
 export interface Topology {
   /** The node of a shard. */
@@ -19,7 +26,7 @@ export interface Topology {
   /** performance.now() since which the shard's master has been reachable and the same one. */
   upSince(shard: number): number | undefined;
   /** Where a failed command of a shard is to be sent again, nothing having been executed; undefined where nowhere. Missing where no server redirects. */
-  redirect?(shard: number, error: unknown): Node | undefined;
+  redirect?(shard: number, error: unknown): Redirect | undefined;
   /** Ends all connections. */
   close(): Promise<void>;
 }

@@ -67,6 +67,13 @@ export class Wire {
     );
   }
 
+  /** Sends a command right behind ASKING. */
+  ask(name: string, args: readonly Arg[]): Promise<Reply> {
+    // What fails it fails the command behind it as well.
+    this.send("ASKING", []).catch(() => undefined);
+    return this.send(name, args);
+  }
+
   /** Sends several commands in one write. */
   sendAll(calls: readonly (readonly [name: string, args: readonly Arg[]])[]): Promise<Reply>[] {
     this.#cork();
