@@ -1,48 +1,104 @@
 /**
- * `npm run bench:instrumentation [-- --rows gets,fan-out --store redis --rounds 5 --quick]`: what metrics cost, and traces of one call in ten, beside the same server with
- * neither. Rounds of the three are interleaved. The ratios of server CPU are judged: other work on the machine changes rates more.
+ * `npm run bench:instrumentation [-- --only sends,gets,fan-out --restarts 8 --store redis --quick]`: what metrics cost, and traces of one call in ten, beside the same server
+ * with neither. The three live side by side and are called in short turns, in another order each time, so that what else the machine does falls on
+ * all alike; and they are started anew several times, since one process is a little faster than another for as long as it lives. Where there are
+ * two cores and `taskset`, servers have one to themselves.
  */
-import { createServer, type Server } from "node:http";
+import { spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
-import { judge } from "./judge.ts";
-import type { Order } from "./load.ts";
-import { type LoadProcess, type ServerProcess, startLoad, startServer } from "./processes.ts";
+import type { Driver } from "./drivers/driver.ts";
+import { openDriver } from "./drivers/open.ts";
+import { type ServerProcess, startServer } from "./processes.ts";
 import { OURS } from "./programs.ts";
-import { fanOut } from "./rows/fan-out.ts";
-import { gets } from "./rows/gets.ts";
-import type { Row, Sample, Store } from "./rows/row.ts";
-import { shortSends } from "./rows/short-sends.ts";
+import { deliver } from "./rows/fan-out.ts";
+import { repeat } from "./rows/repeat.ts";
+import { beginTask, completeWith, FRAMES_AROUND } from "./rows/task-stream.ts";
 import { redisServer } from "../test/redis/redis-server.ts";
 
-const ROW_TIMEOUT_MS = 120_000;
 const MEASURED = { ...OURS, name: "measured", main: new URL("measured-server.ts", import.meta.url) };
-/** What each may cost of the CPU of an uninstrumented server. */
-const SIDES = {
-  off: { program: OURS, args: [], most: 1 },
-  metrics: { program: MEASURED, args: [], most: 1.05 },
-  "metrics and traces": { program: MEASURED, args: ["traced"], most: 1.1 },
-} as const;
-type Side = keyof typeof SIDES;
-const NAMES = Object.keys(SIDES) as readonly Side[];
-const ROWS: readonly (readonly [row: Row, key: string])[] = [
-  [shortSends, "many"],
-  [gets, "rate"],
-  [fanOut, "rate"],
-];
+/** What each may cost of the throughput of a server that is not instrumented. */
+const SIDES = [
+  { name: "off", program: OURS, args: [], most: 0 },
+  { name: "metrics", program: MEASURED, args: [], most: 0.05 },
+  { name: "metrics and traces", program: MEASURED, args: ["traced"], most: 0.1 },
+] as const;
+type Side = (typeof SIDES)[number];
 
 const { values } = parseArgs({
   options: {
-    rows: { type: "string" },
+    only: { type: "string" },
     store: { type: "string", default: "memory" },
-    rounds: { type: "string", default: "5" },
+    restarts: { type: "string", default: "8" },
     quick: { type: "boolean", default: false },
   },
 });
-const { quick } = values;
-const rounds = Number(values.rounds);
-const store = values.store as Store;
+const { quick, store } = values;
+const restarts = quick ? 2 : Number(values.restarts);
+const TURNS = quick ? 2 : 10;
+const TURN_MS = quick ? 50 : 300;
+const WARM_UP_MS = quick ? 100 : 3000;
+const WORKERS = 32;
+const STREAMS = quick ? 20 : 100;
+
+/** What one turn came to. */
+interface Cost {
+  readonly done: number;
+  readonly seconds: number;
+  /** Of the server, in microseconds. */
+  readonly cpu: number;
+}
+
+/** One of the three, alive. */
+interface Living {
+  readonly side: Side;
+  readonly server: ServerProcess;
+  readonly turn: (ms: number) => Promise<Cost>;
+  /** All its turns together. */
+  readonly total: { done: number; seconds: number; cpu: number };
+}
+
+/** What is asked of a server: prepares it, and answers what is repeated. */
+const CALLS: Readonly<Record<string, (driver: Driver) => Promise<() => Promise<void>>>> = {
+  sends: async (driver) => () => completeWith(driver, driver.send("events=3 kind=artifact"), 3 + FRAMES_AROUND),
+  gets: async (driver) => {
+    const { id, call } = await beginTask(driver, "events=100 bytes=100 kind=artifact start=10");
+    await completeWith(driver, call, 100 + FRAMES_AROUND);
+    return async () => void (await driver.get(id));
+  },
+};
+const FAN_OUT = "fan-out";
+const UNITS: Readonly<Record<string, string>> = { sends: "sends/s", gets: "gets/s", [FAN_OUT]: "events/s" };
+
+async function measure<T>(
+  server: ServerProcess,
+  work: () => Promise<T>,
+): Promise<{ result: T; seconds: number; serverCpu: number; loadCpu: number }> {
+  const { cpu } = await server.stats(false);
+  const begun = performance.now();
+  const result = await work();
+  const seconds = (performance.now() - begun) / 1000;
+  return { result, seconds, serverCpu: (await server.stats(false)).cpu - cpu, loadCpu: 0 };
+}
+
+async function prepare(what: string, driver: Driver, server: ServerProcess): Promise<Living["turn"]> {
+  if (what === FAN_OUT) {
+    return async (ms) => {
+      const shape = { streams: STREAMS, events: ms, delay: 0 };
+      const { delivered, cost } = await deliver({ quick: true, measure: (work) => measure(server, work) }, [driver, driver], shape);
+      return { done: delivered, seconds: cost.seconds, cpu: cost.serverCpu };
+    };
+  }
+  const call = await CALLS[what]?.(driver);
+  if (call === undefined) throw new Error(`--only: there is no ${what}; there are ${Object.keys(UNITS).join(", ")}`);
+  return async (ms) => {
+    const { result, seconds, serverCpu } = await measure(server, () => repeat({ workers: WORKERS, ms }, call));
+    return { done: result, seconds, cpu: serverCpu };
+  };
+}
 
 /** Takes traces and keeps none. */
 async function collector(): Promise<Server> {
@@ -52,53 +108,86 @@ async function collector(): Promise<Server> {
   return server;
 }
 
-/** A server with a store of its own, so that none pays for what another has kept. */
-async function start(side: Side, stack: AsyncDisposableStack): Promise<ServerProcess> {
-  const redis = store === "redis" ? stack.use(await redisServer()) : undefined;
-  const { program, args } = SIDES[side];
-  return stack.use(await startServer(program, { args, redisUrl: redis?.url }));
+/** The threads of this process, and the processes that it starts from now on, get the core. */
+function pinTo(core: number): void {
+  if (availableParallelism() > 1) spawnSync("taskset", ["-acp", String(core), String(process.pid)]);
+}
+
+/** All three, started anew; answers what each came to. */
+async function lives(what: string): Promise<readonly Living[]> {
+  await using stack = new AsyncDisposableStack();
+  const living: Living[] = [];
+  for (const side of SIDES) {
+    const redis = store === "redis" ? stack.use(await redisServer()) : undefined;
+    pinTo(0);
+    const server = stack.use(await startServer(side.program, { args: side.args, redisUrl: redis?.url }));
+    pinTo(1);
+    const driver = openDriver("grpc", server.urls, 4);
+    stack.defer(() => driver.close());
+    living.push({ side, server, turn: await prepare(what, driver, server), total: { done: 0, seconds: 0, cpu: 0 } });
+  }
+  for (const { turn } of living) await turn(WARM_UP_MS);
+  for (let round = 0; round < TURNS; round += 1) {
+    for (let at = 0; at < living.length; at += 1) {
+      const { turn, total } = living[(at + round) % living.length] as Living;
+      const { done, seconds, cpu } = await turn(TURN_MS);
+      total.done += done;
+      total.seconds += seconds;
+      total.cpu += cpu;
+    }
+  }
+  return living;
+}
+
+interface Ratio {
+  readonly rate: number;
+  readonly cpu: number;
+}
+
+/** Of each side beside the first one. */
+function ratios(living: readonly Living[]): readonly Ratio[] {
+  const each = living.map(({ total: { done, seconds, cpu } }) => ({ rate: done / seconds, cpu: cpu / done }));
+  const [off = { rate: Number.NaN, cpu: Number.NaN }] = each;
+  return each.map(({ rate, cpu }) => ({ rate: rate / off.rate, cpu: cpu / off.cpu }));
+}
+
+/** Mean and its standard error, as a change in percent. */
+function change(list: readonly number[]): { readonly mean: number; readonly text: string } {
+  const mean = list.reduce((sum, value) => sum + value, 0) / list.length;
+  const variance = list.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (list.length - 1);
+  const percent = (value: number): string => (100 * value).toFixed(1);
+  return { mean, text: `${mean < 1 ? "" : "+"}${percent(mean - 1)} % ± ${percent(Math.sqrt(variance / list.length))}` };
 }
 
 async function main(): Promise<void> {
-  await using stack = new AsyncDisposableStack();
   const sink = await collector();
-  stack.defer(() => void sink.close());
   process.env["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"] = `http://127.0.0.1:${(sink.address() as AddressInfo).port}/v1/traces`;
-  const servers = new Map<Side, ServerProcess>();
-  for (const side of NAMES) servers.set(side, await start(side, stack));
-  let current: ServerProcess | undefined;
-  const load: LoadProcess = stack.use(startLoad("load.ts", { stats: ({ gc }: { gc: boolean }) => current?.stats(gc) }));
-  const wanted = values.rows?.split(",");
-  for (const [row, key] of ROWS) {
-    if (wanted?.includes(row.name) === false) continue;
-    const samples: Record<Side, Sample[]> = { off: [], metrics: [], "metrics and traces": [] };
-    for (let round = 0; round < rounds; round += 1) {
-      // Whoever comes first has the caches of the machine for itself: each is it in turn.
-      for (let at = 0; at < NAMES.length; at += 1) {
-        const side = NAMES[(at + round) % NAMES.length] as Side;
-        current = servers.get(side) as ServerProcess;
-        process.stderr.write(`${row.name}, ${side} ${round + 1}/${rounds}\n`);
-        const order: Order = { row: row.name, binding: "grpc", urls: [current.urls], quick };
-        const outcome = await load.call<Record<string, Sample>>("run", order, ROW_TIMEOUT_MS);
-        const sample = outcome[key];
-        if (sample !== undefined) samples[side].push(sample);
-      }
+  for (const what of values.only?.split(",") ?? Object.keys(UNITS)) {
+    const all: (readonly Living[])[] = [];
+    for (let start = 0; start < restarts; start += 1) {
+      process.stderr.write(`${what} ${start + 1}/${restarts}\n`);
+      all.push(await lives(what));
     }
-    print(row, key, samples);
+    print(what, all);
   }
+  sink.close();
 }
 
-function print(row: Row, key: string, samples: Readonly<Record<Side, readonly Sample[]>>): void {
-  const { title = key, unit = "" } = row.metrics.find((metric) => metric.key === key) ?? {};
-  process.stdout.write(`\n${title}\n`);
-  for (const side of NAMES) {
-    const judged = { row: row.name, key, binding: "grpc", beside: "off", title, unit, aim: undefined };
-    const { ours, ratio = Number.NaN, cpuRatio = Number.NaN } = judge(judged, { ours: samples[side], baseline: samples.off }, quick);
-    const { most } = SIDES[side];
-    const verdict = side === "off" || quick ? "" : `, aim: at most ${most}${cpuRatio <= most ? "" : ", MISSED"}`;
-    process.stdout.write(
-      `  ${side}: ${ours?.value.toFixed(0)} ${unit}, ${ours?.cpuEach?.toFixed(1)} µs of CPU each; beside off: rate ${ratio.toFixed(3)}, CPU ${cpuRatio.toFixed(3)}${verdict}\n`,
-    );
+function print(what: string, all: readonly (readonly Living[])[]): void {
+  process.stdout.write(`\n${what}, beside off; mean of ${all.length} starts ± standard error\n`);
+  const beside = all.map(ratios);
+  for (const [at, { name, most }] of SIDES.entries()) {
+    const totals = all.map((living) => (living[at] as Living).total);
+    const sum = (key: keyof Cost): number => totals.reduce((total, cost) => total + cost[key], 0);
+    const own = `${name}: ${(sum("done") / sum("seconds")).toFixed(0)} ${UNITS[what]}, ${(sum("cpu") / sum("done")).toFixed(1)} µs of CPU each`;
+    if (at === 0) {
+      process.stdout.write(`  ${own}\n`);
+      continue;
+    }
+    const rate = change(beside.map((list) => (list[at] as Ratio).rate));
+    const cpu = change(beside.map((list) => (list[at] as Ratio).cpu));
+    const verdict = quick ? "" : `; aim: at most ${100 * most} % of the rate${1 - rate.mean <= most ? "" : ", MISSED"}`;
+    process.stdout.write(`  ${own}; rate ${rate.text}, CPU ${cpu.text}${verdict}\n`);
   }
 }
 
