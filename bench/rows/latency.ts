@@ -6,6 +6,7 @@ import { quantile } from "../quantile.ts";
 import type { Metric, Row, Sample } from "./row.ts";
 import { repeat } from "./repeat.ts";
 import { completeWith, FRAMES_AROUND } from "./task-stream.ts";
+import { timed } from "./timed.ts";
 
 const SHORT = "events=3 kind=artifact";
 const SEND_EVERY_MS = 10;
@@ -27,7 +28,8 @@ export const latency: Row = {
   ),
   async run({ open, quick }) {
     const driver = open(1);
-    await repeat({ workers: 8, ms: quick ? 100 : 1_500 }, () => completeWith(driver, driver.send(SHORT), 3 + FRAMES_AROUND));
+    // Long enough for both sides to be compiled: a server runs for days.
+    await repeat({ workers: 8, ms: quick ? 100 : 8_000 }, () => completeWith(driver, driver.send(SHORT), 3 + FRAMES_AROUND));
     const times: Readonly<Record<Kind, readonly number[]>> = {
       send: await sends(driver, quick ? 20 : 300),
       get: await gets(driver, quick ? 20 : 500),
@@ -61,10 +63,10 @@ async function gets(driver: Driver, count: number): Promise<number[]> {
   const { payload } = driver.event(await call.opened);
   if (payload.case !== "task") throw new Error("the first frame is no task");
   const { id } = payload.value;
+  await repeat({ workers: 8, ms: count * 8 }, async () => void (await driver.get(id)));
   const times: number[] = [];
-  // Others are warm by then.
-  for (let index = 0; index < 2 * count; index++) times.push(await timed(() => driver.get(id)));
-  return times.slice(count);
+  for (let index = 0; index < count; index++) times.push(await timed(() => driver.get(id)));
+  return times;
 }
 
 /** Of each update of one stream, from its making in the agent to its arrival here. */
@@ -76,10 +78,4 @@ async function events(driver: Driver, count: number): Promise<number[]> {
   });
   await completeWith(driver, call, count + FRAMES_AROUND);
   return times;
-}
-
-async function timed(work: () => Promise<unknown>): Promise<number> {
-  const begun = performance.now();
-  await work();
-  return performance.now() - begun;
 }
