@@ -59,12 +59,15 @@ export const idleSubscribers: Row = {
   },
 };
 
-/** Lets the server do a little of everything once, so that loading code is not counted as streams. */
+/**
+ * Lets the server do a little of everything, so that code that is loaded is not counted as streams, nor the room for short-lived objects, which V8
+ * makes once under load and keeps.
+ */
 async function prepare({ open, quick }: RowContext): Promise<{ readonly driver: Driver; readonly streams: number }> {
   const streams = quick ? 200 : STREAMS;
   const driver = open(Math.ceil(streams / STREAMS_PER_CONNECTION));
   const send = (): Promise<void> => completeWith(driver, driver.send("events=3 kind=artifact"), 3 + FRAMES_AROUND);
-  await repeat({ workers: 2, ms: 1_000, max: 40 }, send);
+  await repeat({ workers: 32, ms: 10_000, max: quick ? 40 : 2_000 }, send);
   const task = await beginTask(driver, HELD);
   await subscribeMany(driver, task.id, 50);
   await driver.cancel(task.id);
