@@ -4,14 +4,13 @@
  * all alike; and they are started anew several times, since one process is a little faster than another for as long as it lives. Where there are
  * two cores and `taskset`, servers have one to themselves.
  */
-import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import type { Driver } from "./drivers/driver.ts";
 import { openDriver } from "./drivers/open.ts";
+import { pinTo } from "./pin.ts";
 import { type ServerProcess, startServer } from "./processes.ts";
 import { OURS } from "./programs.ts";
 import { deliver } from "./rows/fan-out.ts";
@@ -87,7 +86,7 @@ async function measure<T>(
 async function prepare(what: string, driver: Driver, server: ServerProcess): Promise<Living["turn"]> {
   if (what === FAN_OUT) {
     return async (ms) => {
-      const shape = { streams: STREAMS, events: ms, delay: 0 };
+      const shape = { streams: STREAMS, events: 10 * ms, delay: 0 };
       const { delivered, cost } = await deliver({ quick: true, measure: (work) => measure(server, work) }, [driver, driver], shape);
       return { done: delivered, seconds: cost.seconds, cpu: cost.serverCpu };
     };
@@ -106,11 +105,6 @@ async function collector(): Promise<Server> {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   return server;
-}
-
-/** The threads of this process, and the processes that it starts from now on, get the core. */
-function pinTo(core: number): void {
-  if (availableParallelism() > 1) spawnSync("taskset", ["-acp", String(core), String(process.pid)]);
 }
 
 /** All three, started anew; answers what each came to. */
