@@ -11,8 +11,8 @@ import { beginSpan, endSpan, parentOf, placeOf, within } from "./span-context.ts
  * late, and not at all where its replica dies.
  */
 export class CallSpan {
-  readonly trace: TraceContext | undefined;
   readonly #span: Span;
+  #trace: TraceContext | undefined;
 
   constructor(tracer: Tracer, facts: CallFacts) {
     const { binding } = facts;
@@ -20,7 +20,11 @@ export class CallSpan {
     const attributes = { "rpc.system.name": SYSTEMS[binding], "rpc.method": method, "a2a.binding": binding };
     const name = facts.operation === undefined ? SYSTEMS[binding] : method;
     this.#span = beginSpan(tracer, name, { kind: SpanKind.SERVER, attributes }, parentOf(facts.trace));
-    this.trace = placeOf(this.#span);
+  }
+
+  /** Where it stands, for what the call brings about. */
+  get trace(): TraceContext | undefined {
+    return (this.#trace ??= placeOf(this.#span));
   }
 
   /** Ids of the span, for log lines. */

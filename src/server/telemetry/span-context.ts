@@ -6,7 +6,8 @@ import {
   createTraceState,
   diag,
   INVALID_SPAN_CONTEXT,
-  isSpanContextValid,
+  INVALID_SPANID,
+  INVALID_TRACEID,
   ProxyTracerProvider,
   ROOT_CONTEXT,
   type Span,
@@ -96,8 +97,9 @@ export function within<T>(span: Span, step: () => T): T {
 /** Where a span stands, for those who are called in its course; undefined where it stands nowhere. */
 export function placeOf(span: Span): TraceContext | undefined {
   const context = span.spanContext();
-  if (!isSpanContextValid(context)) return undefined;
   const { traceId, spanId, traceFlags, traceState } = context;
+  // Not isSpanContextValid: it is asked for each call, and tests both with regular expressions. Tracers make ids of the right form, or these.
+  if (traceId === INVALID_TRACEID || spanId === INVALID_SPANID) return undefined;
   const flags = traceFlags < 16 ? `0${traceFlags.toString(16)}` : traceFlags.toString(16);
   return { traceparent: `00-${traceId}-${spanId}-${flags}`, tracestate: traceState?.serialize() ?? "" };
 }
