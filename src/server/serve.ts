@@ -31,7 +31,7 @@ import { internalErrors } from "../rpc/errors.ts";
 import { guard } from "../rpc/policy.ts";
 import { A2AServiceImpl } from "../service/a2a-service.ts";
 import { abandonTask } from "../service/cancel-task.ts";
-import { declareSchemes, httpUrlOf, nameInterfaces, publicCard } from "../service/agent-card.ts";
+import { httpUrlOf, nameInterfaces } from "../service/agent-card.ts";
 import { callDrained, streamDrained, Streams } from "../service/streams.ts";
 import { MemoryStorage } from "../storage/memory/memory-storage.ts";
 import { pause } from "../core/pause.ts";
@@ -45,6 +45,7 @@ import { notificationSigner } from "./notification-signer.ts";
 import { openStorage } from "./open-storage.ts";
 import { opsServer, type Scrape } from "./ops.ts";
 import { healthOf, Probes } from "./probes.ts";
+import { CARD_MAX_AGE_SECONDS, servedCard } from "./served-card.ts";
 import { SigningKeys } from "./signing-keys.ts";
 import { guardedLog } from "./telemetry/guarded-log.ts";
 import { type ServerTelemetry, serverTelemetry } from "./telemetry/server-telemetry.ts";
@@ -81,7 +82,6 @@ export interface DrainOptions {
   readonly atOnce?: boolean;
 }
 
-const CARD_MAX_AGE_SECONDS = 300;
 const MAX_QUEUED_BYTES = 64 * 1024;
 const IDLE_CHECK_MS = 10;
 const JSON_RPC_BASES = ["/jsonrpc", "/a2a/jsonrpc"];
@@ -93,9 +93,10 @@ export async function serve(init: ServeInit): Promise<RunningServer> {
   const [log, options] = [guardedLog(told), resolveOptions(given)];
   const [tls, keys] = [await TlsFiles.open(options.tls, log), await SigningKeys.open(options.signing.keys)];
   const access = accessOf(options, { authenticate, authorize }, log);
+  const card = servedCard(agent, options, access);
   const telemetry = serverTelemetry(log, options);
   const own = storage === undefined ? await openStorage(agent, options, { log, measures: telemetry.measures }) : undefined;
-  const parts = { storage: storage ?? own, ownsStorage: own !== undefined, access, ownerOf, tls, keys, log, telemetry, scrape };
+  const parts = { storage: storage ?? own, ownsStorage: own !== undefined, card, access, ownerOf, tls, keys, log, telemetry, scrape };
   const server = new RunningServer(agent, options, parts);
   await server.start();
   return server;
@@ -140,10 +141,7 @@ export class RunningServer implements AsyncDisposable {
     this.#ownsStorage = parts.ownsStorage;
     this.#tls = tls;
     this.#keys = keys;
-    // The capability wants an authenticator, and a card; a card that declares it without one is told so when it is asked.
-    const extended = access.isKnown && (agent.extendedCard !== undefined || agent.card.capabilities?.extendedAgentCard === true);
-    this.card = publicCard(agent.card, options, extended);
-    if (access.declared !== undefined) declareSchemes(this.card, access.declared, access.scopes);
+    this.card = parts.card;
     const storage = this.#storage;
     const snapshots = new Snapshots(storage, options, measures);
     this.#snapshots = snapshots;
@@ -344,6 +342,7 @@ interface Parts {
   readonly storage: Storage | undefined;
   /** Whether the server closes the store. */
   readonly ownsStorage: boolean;
+  readonly card: AgentCard;
   readonly access: Access;
   readonly ownerOf: OwnerOf;
   /** Undefined: clear text. */
