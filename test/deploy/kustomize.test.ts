@@ -40,6 +40,13 @@ interface Workload extends KubernetesObject {
   };
 }
 
+interface Policy extends KubernetesObject {
+  readonly spec: {
+    readonly podSelector: { readonly matchLabels?: Record<string, string> };
+    readonly egress?: readonly { readonly ports?: readonly { readonly port: number | string }[]; readonly to?: readonly unknown[] }[];
+  };
+}
+
 suite("the kustomizations", { timeout: 600_000, skip: CANNOT_RENDER }, () => {
   const rendered = new Map<string, readonly KubernetesObject[]>();
   before(async () => {
@@ -173,6 +180,31 @@ suite("the kustomizations", { timeout: 600_000, skip: CANNOT_RENDER }, () => {
     for (const overlay of ["redis", "redis-cluster", "istio", "gateway-api", "monitoring"]) {
       assert.equal(deployment(overlay).spec.replicas, undefined);
       assert.ok(elastic.every((kind) => kinds(overlay).has(kind)));
+    }
+  });
+
+  test("let their pods find names, and a sidecar its control plane", () => {
+    for (const overlay of OVERLAYS.filter((name) => name !== "istio/gateway")) {
+      const out = (of(overlay, "NetworkPolicy") as Policy[])
+        .filter(({ spec }) => spec.podSelector.matchLabels?.["app.kubernetes.io/name"] === "throughline")
+        .flatMap(({ spec }) => spec.egress ?? []);
+      const to = (port: number): unknown[] =>
+        out.filter(({ ports }) => ports?.some((one) => one.port === port)).flatMap((rule) => rule.to ?? []);
+      // All labels of a selector have to be there, and the cluster's DNS servers have this one.
+      const servers = { matchExpressions: [{ key: "k8s-app", operator: "In", values: ["kube-dns"] }] };
+      assert.deepEqual(to(53), [{ namespaceSelector: {}, podSelector: servers }], overlay);
+      const istiod = { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "istio-system" } } };
+      assert.deepEqual(to(15012), overlay === "istio" ? [istiod] : [], overlay);
+    }
+    for (const { metadata, spec } of of("istio", "StatefulSet") as Workload[])
+      assert.equal(spec.template.metadata.labels["sidecar.istio.io/inject"], "false", `${metadata.name} may reach nothing`);
+  });
+
+  test("hold a Redis that still loads its data for one that is not ready", () => {
+    for (const { spec } of all().filter(({ kind }) => kind === "StatefulSet") as Workload[]) {
+      const [container] = spec.template.spec.containers as unknown as [Record<string, { readonly exec?: object }>];
+      for (const probe of ["startupProbe", "readinessProbe"])
+        assert.deepEqual(container[probe]?.exec, { command: ["redis-cli", "-e", "ping"] });
     }
   });
 

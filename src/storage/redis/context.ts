@@ -111,9 +111,17 @@ export class RedisContext {
 
   /**
    * Repeats a step while Redis is away for a moment. Rejects with STORE_UNAVAILABLE where it stays away; its `outcomeUnknown` says whether
-   * any attempt may have been carried out. Errors that are not `worthwhile` are passed on at once.
+   * any attempt may have been carried out. Errors that are not `worthwhile` are passed on at once,
+   * and so is every error after `forMs`.
    */
-  async retry<T>(shard: number, step: () => Promise<T>, worthwhile: (error: TaskError) => boolean = () => true): Promise<T> {
+  async retry<T>(
+    shard: number,
+    step: () => Promise<T>,
+    {
+      worthwhile = () => true,
+      forMs = RETRY_FOR_MS,
+    }: { readonly worthwhile?: (error: TaskError) => boolean; readonly forMs?: number } = {},
+  ): Promise<T> {
     const began = performance.now();
     let unknown = false;
     for (let attempt = 0; ; attempt += 1) {
@@ -124,7 +132,7 @@ export class RedisContext {
         unknown ||= outcomeUnknown(error);
         const spent = performance.now() - began;
         const up = this.connections.upSince(shard) !== undefined;
-        if (spent > (up ? RETRY_FOR_MS : AWAY_MS)) throw unknown && !error.outcomeUnknown ? away(error) : error;
+        if (spent > (up ? forMs : AWAY_MS)) throw unknown && !error.outcomeUnknown ? away(error) : error;
       }
       const ms = RETRY_PAUSES_MS[Math.min(attempt, RETRY_PAUSES_MS.length - 1)];
       await new Promise((resolve) => setTimeout(resolve, ms));

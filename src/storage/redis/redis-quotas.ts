@@ -8,6 +8,9 @@ import { shardFor } from "./keys.ts";
 import { list } from "./replies.ts";
 import { SCRIPTS } from "./scripts.ts";
 
+/** Long enough to connect to the master that a slot moves to; where that one is gone, calls are not to wait for an operator. */
+const REDIRECTED_MS = 50;
+
 /**
  * Counts in Redis. A Redis that is away is not waited for, and what a failover loses of a count is lost. A slot that moves to another
  * master is no reason to lose one, for nothing is away then.
@@ -24,7 +27,7 @@ export class RedisQuotas implements Quotas {
     const keys = this.#context.keys(shardFor(key, options.shards));
     const args = [most, 1000 / perSecond, burst];
     const spend = (): Promise<Reply> => connections.script(keys.shard, SCRIPTS.spend, [keys.quota(key)], args);
-    const [granted, retryAfterMs] = list(await this.#context.retry(keys.shard, spend, isRedirect));
+    const [granted, retryAfterMs] = list(await this.#context.retry(keys.shard, spend, { worthwhile: isRedirect, forMs: REDIRECTED_MS }));
     return { granted: Number(granted), retryAfterMs: Number(retryAfterMs) };
   }
 }

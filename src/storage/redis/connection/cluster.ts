@@ -18,8 +18,10 @@ export interface ClusterStart {
 }
 
 const REFRESH_PAUSE_MS = 100;
+/** A node that serves none of our shards, and to which ASK has led, is left when it has not been asked for so long. */
+const GUEST_MS = 60_000;
 
-/** The masters of a Cluster that serve our shards. Who serves what is asked again whenever something hints that it has changed. */
+/** The masters of a Cluster that serve our shards, and those that ASK has led to. Who serves what is asked again whenever something hints that it has changed. */
 export class Cluster implements Topology {
   readonly #options: NodeOptions;
   readonly #events: TopologyEvents;
@@ -29,6 +31,8 @@ export class Cluster implements Topology {
   readonly #addresses = new Map<Node, Address>();
   readonly #owners: Node[] = [];
   readonly #ownedSince: number[] = [];
+  /** When ASK last led to a node. */
+  readonly #askedAt = new Map<Node, number>();
   readonly #closing = new AbortController();
   /** Nodes that dropped subscriptions since the last answer. */
   readonly #dropped = new Set<Node>();
@@ -76,7 +80,8 @@ export class Cluster implements Topology {
     if (!asking) this.#refresh();
     if (host === undefined || host === "?") return undefined;
     const node = this.#nodeAt({ host, port: to.port });
-    if (!asking) this.#assign([[shard, node]]);
+    if (asking) this.#askedAt.set(node, performance.now());
+    else this.#assign([[shard, node]]);
     return node.commands.upSince === undefined ? undefined : { node, asking };
   }
 
@@ -93,7 +98,10 @@ export class Cluster implements Topology {
     const { onMessage, onResubscribed } = this.#events;
     const node: Node = new Node(locator, this.#options, {
       onUp: () => this.#events.onBack(this.#shardsOf(node)),
-      onTrouble: () => this.#refresh(),
+      // Of a node that serves nothing the slots tell nothing.
+      onTrouble: () => {
+        if (this.#owners.includes(node)) this.#refresh();
+      },
       onMoved: () => {
         this.#dropped.add(node);
         this.#refresh();
@@ -158,9 +166,11 @@ export class Cluster implements Topology {
       node.subscriber.renew();
     }
     const owners = new Set(this.#owners);
+    const now = performance.now();
     for (const [name, node] of this.#nodes) {
-      if (owners.has(node)) continue;
+      if (owners.has(node) || now - (this.#askedAt.get(node) ?? -Infinity) < GUEST_MS) continue;
       this.#nodes.delete(name);
+      this.#askedAt.delete(node);
       this.#addresses.delete(node);
       void node.close();
     }

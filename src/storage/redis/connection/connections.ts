@@ -2,7 +2,7 @@ import type { RedisOptions } from "./redis-options.ts";
 import type { Arg, Call, Reply, Script } from "./reply.ts";
 import type { Node } from "./node.ts";
 import { type ConnectionFacts, openTopology } from "./open-topology.ts";
-import { outcomeUnknown, unavailable } from "./store-error.ts";
+import { isReply, outcomeUnknown } from "./store-error.ts";
 import type { Topology } from "./topology.ts";
 
 export type { ConnectionFacts } from "./open-topology.ts";
@@ -78,7 +78,7 @@ export class Connections implements AsyncDisposable {
 
   /** As `script`, on the connection whose writes `confirmed` confirms: the shard's own, so ASK is not followed. Resolves on the reply. */
   write(shard: number, script: Script, keys: readonly string[], args: readonly Arg[]): Promise<Reply> {
-    return this.#route(shard, (node, asking) => (asking ? Promise.reject(unavailable(undefined, "none")) : node.write(script, keys, args)));
+    return this.#followed(shard, this.#topology.node(shard).write(script, keys, args), (node) => node.write(script, keys, args), false);
   }
 
   /**
@@ -131,11 +131,11 @@ export class Connections implements AsyncDisposable {
     return this.#followed(shard, send(this.#topology.node(shard), false), send);
   }
 
-  #followed(shard: number, sent: Promise<Reply>, again: Send): Promise<Reply> {
+  #followed(shard: number, sent: Promise<Reply>, again: Send, asks = true): Promise<Reply> {
     const topology = this.#topology;
     if (topology.redirect === undefined) return sent;
     return sent.catch((error: unknown) => {
-      const to = topology.redirect?.(shard, error);
+      const to = !asks && isReply(error, "ASK") ? undefined : topology.redirect?.(shard, error);
       if (to === undefined) throw error;
       return again(to.node, to.asking);
     });
