@@ -185,18 +185,18 @@ suite("the kustomizations", { timeout: 600_000, skip: CANNOT_RENDER }, () => {
 
   test("let their pods find names, and a sidecar its control plane", () => {
     for (const overlay of OVERLAYS.filter((name) => name !== "istio/gateway")) {
-      const out = (of(overlay, "NetworkPolicy") as Policy[])
+      const out = of<Policy>(overlay, "NetworkPolicy")
         .filter(({ spec }) => spec.podSelector.matchLabels?.["app.kubernetes.io/name"] === "throughline")
         .flatMap(({ spec }) => spec.egress ?? []);
       const to = (port: number): unknown[] =>
-        out.filter(({ ports }) => ports?.some((one) => one.port === port)).flatMap((rule) => rule.to ?? []);
+        out.filter(({ ports }) => ports?.some((listed) => listed.port === port)).flatMap((rule) => rule.to ?? []);
       // All labels of a selector have to be there, and the cluster's DNS servers have this one.
       const servers = { matchExpressions: [{ key: "k8s-app", operator: "In", values: ["kube-dns"] }] };
       assert.deepEqual(to(53), [{ namespaceSelector: {}, podSelector: servers }], overlay);
       const istiod = { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "istio-system" } } };
       assert.deepEqual(to(15012), overlay === "istio" ? [istiod] : [], overlay);
     }
-    for (const { metadata, spec } of of("istio", "StatefulSet") as Workload[])
+    for (const { metadata, spec } of of<Workload>("istio", "StatefulSet"))
       assert.equal(spec.template.metadata.labels["sidecar.istio.io/inject"], "false", `${metadata.name} may reach nothing`);
   });
 
