@@ -34,7 +34,7 @@ function checkMessage(value: unknown, schema: DescMessage, path: string, wrong: 
   for (const [key, member] of Object.entries(value)) {
     // Those are of messages that were made already, as the absent ones are.
     if (key.startsWith("$") || member === undefined) continue;
-    const one = schema.members.find(({ kind, ...of }) => (kind === "oneof" ? of.name : (of as DescField).localName) === key);
+    const one = schema.members.find(({ localName }) => localName === key);
     const at = `${path}.${key}`;
     if (one === undefined) wrong.push(`${at}: there is no such member`);
     else if (one.kind === "oneof") checkOneof(member, one, at, wrong);

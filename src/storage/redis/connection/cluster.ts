@@ -98,9 +98,9 @@ export class Cluster implements Topology {
     const { onMessage, onResubscribed } = this.#events;
     const node: Node = new Node(locator, this.#options, {
       onUp: () => this.#events.onBack(this.#shardsOf(node)),
-      // Of a node that serves nothing the slots tell nothing.
+      // Of a guest the slots tell nothing; one that is none any more goes with the next answer.
       onTrouble: () => {
-        if (this.#owners.includes(node)) this.#refresh();
+        if (this.#owners.includes(node) || !this.#isGuest(node)) this.#refresh();
       },
       onMoved: () => {
         this.#dropped.add(node);
@@ -113,6 +113,10 @@ export class Cluster implements Topology {
     this.#addresses.set(node, address);
     node.start(dialed);
     return node;
+  }
+
+  #isGuest(node: Node): boolean {
+    return performance.now() - (this.#askedAt.get(node) ?? -Infinity) < GUEST_MS;
   }
 
   #shardsOf(node: Node): readonly number[] {
@@ -166,9 +170,8 @@ export class Cluster implements Topology {
       node.subscriber.renew();
     }
     const owners = new Set(this.#owners);
-    const now = performance.now();
     for (const [name, node] of this.#nodes) {
-      if (owners.has(node) || now - (this.#askedAt.get(node) ?? -Infinity) < GUEST_MS) continue;
+      if (owners.has(node) || this.#isGuest(node)) continue;
       this.#nodes.delete(name);
       this.#askedAt.delete(node);
       this.#addresses.delete(node);
