@@ -15,7 +15,7 @@ import { type ServerProcess, startServer } from "./processes.ts";
 import { OURS } from "./programs.ts";
 import { deliver } from "./rows/fan-out.ts";
 import { repeat } from "./rows/repeat.ts";
-import { beginTask, completeWith, FRAMES_AROUND } from "./rows/task-stream.ts";
+import { beginTask, completeWith, FRAMES_AROUND, shortSend } from "./rows/task-stream.ts";
 import { redisServer } from "../test/redis/redis-server.ts";
 
 const MEASURED = { ...OURS, name: "measured", main: new URL("measured-server.ts", import.meta.url) };
@@ -62,7 +62,7 @@ interface Living {
 
 /** What is asked of a server: prepares it, and answers what is repeated. */
 const CALLS: Readonly<Record<string, (driver: Driver) => Promise<() => Promise<void>>>> = {
-  sends: async (driver) => () => completeWith(driver, driver.send("events=3 kind=artifact"), 3 + FRAMES_AROUND),
+  sends: async (driver) => () => shortSend(driver),
   gets: async (driver) => {
     const { id, call } = await beginTask(driver, "events=100 bytes=100 kind=artifact start=10");
     await completeWith(driver, call, 100 + FRAMES_AROUND);

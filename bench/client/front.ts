@@ -4,12 +4,11 @@ import type { Driver } from "../drivers/driver.ts";
 import { type ServerProcess, startServer } from "../processes.ts";
 import { FRONT, JS, OURS, type Program, PYTHON } from "../programs.ts";
 import type { Pair, PairRow } from "../rows/pair-row.ts";
+import { median } from "../quantile.ts";
 import { repeat } from "../rows/repeat.ts";
-import { completeWith, FRAMES_AROUND } from "../rows/task-stream.ts";
+import { completeWith, FRAMES_AROUND, SHORT_SEND, shortSend } from "../rows/task-stream.ts";
 import type { ClientContext } from "./load.ts";
 
-const EVENTS = 3;
-const SHORT = `events=${EVENTS} kind=artifact`;
 const CHUNKS = 1000;
 const TURNS = 8;
 
@@ -81,10 +80,10 @@ function frontRow(name: string, upstream: Program, what: string): PairRow<Client
 async function one({ driver, firstFrames, sends }: Way, count: number): Promise<void> {
   for (let index = 0; index < count; index += 1) {
     const begun = performance.now();
-    const call = driver.send(SHORT);
+    const call = driver.send(SHORT_SEND);
     await call.opened;
     firstFrames.push(performance.now() - begun);
-    await completeWith(driver, call, EVENTS + FRAMES_AROUND);
+    await shortSend(driver, call);
     sends.push(performance.now() - begun);
   }
 }
@@ -109,16 +108,8 @@ async function stream({ driver, server, streamed, cpuOfEvents }: Way, ms: number
   cpuOfEvents.push(((await server.stats(false)).cpu - before.cpu) / (tasks * CHUNKS));
 }
 
-function shortSend(driver: Driver): Promise<void> {
-  return completeWith(driver, driver.send(SHORT), EVENTS + FRAMES_AROUND);
-}
-
 function chunks(driver: Driver): Promise<void> {
   return completeWith(driver, driver.send(`events=${CHUNKS} bytes=100 kind=artifact`), CHUNKS + FRAMES_AROUND);
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((one_, other) => one_ - other)[Math.floor((values.length - 1) / 2)] ?? NaN;
 }
 
 export const frontBeforeOurs: PairRow<ClientContext> = frontRow("front-ours", OURS, "our own server");

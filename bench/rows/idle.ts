@@ -3,7 +3,7 @@ import type { Driver } from "../drivers/driver.ts";
 import type { StreamCall } from "../drivers/stream-call.ts";
 import { repeat } from "./repeat.ts";
 import type { Row, RowContext, Sample } from "./row.ts";
-import { beginTask, completeWith, FRAMES_AROUND, subscribeMany } from "./task-stream.ts";
+import { beginTask, shortSend, subscribeMany } from "./task-stream.ts";
 
 const STREAMS = 2_000;
 const STREAMS_PER_CONNECTION = 100;
@@ -66,8 +66,7 @@ export const idleSubscribers: Row = {
 async function prepare({ open, quick }: RowContext): Promise<{ readonly driver: Driver; readonly streams: number }> {
   const streams = quick ? 200 : STREAMS;
   const driver = open(Math.ceil(streams / STREAMS_PER_CONNECTION));
-  const send = (): Promise<void> => completeWith(driver, driver.send("events=3 kind=artifact"), 3 + FRAMES_AROUND);
-  await repeat({ workers: 32, ms: 10_000, max: quick ? 40 : 2_000 }, send);
+  await repeat({ workers: 32, ms: 10_000, max: quick ? 40 : 2_000 }, () => shortSend(driver));
   const task = await beginTask(driver, HELD);
   await subscribeMany(driver, task.id, 50);
   await driver.cancel(task.id);

@@ -5,10 +5,9 @@ import type { Driver } from "../drivers/driver.ts";
 import { quantile } from "../quantile.ts";
 import type { Metric, Row, Sample } from "./row.ts";
 import { repeat } from "./repeat.ts";
-import { completeWith, FRAMES_AROUND } from "./task-stream.ts";
+import { completeWith, FRAMES_AROUND, shortSend } from "./task-stream.ts";
 import { timed } from "./timed.ts";
 
-const SHORT = "events=3 kind=artifact";
 const SEND_EVERY_MS = 10;
 const QUANTILES = [0.5, 0.99] as const;
 const MEASURED = { send: "short send, 100/s", get: "GetTask of 100 events", event: "one stream, 100 events/s, from made to read" } as const;
@@ -29,7 +28,7 @@ export const latency: Row = {
   async run({ open, quick }) {
     const driver = open(1);
     // Long enough for both sides to be compiled: a server runs for days.
-    await repeat({ workers: 8, ms: quick ? 100 : 8_000 }, () => completeWith(driver, driver.send(SHORT), 3 + FRAMES_AROUND));
+    await repeat({ workers: 8, ms: quick ? 100 : 8_000 }, () => shortSend(driver));
     const times: Readonly<Record<Kind, readonly number[]>> = {
       send: await sends(driver, quick ? 20 : 300),
       get: await gets(driver, quick ? 20 : 500),
@@ -52,7 +51,7 @@ async function sends(driver: Driver, count: number): Promise<number[]> {
   const begun = performance.now();
   for (let index = 0; index < count; index++) {
     await sleep(Math.max(0, begun + index * SEND_EVERY_MS - performance.now()));
-    times.push(await timed(() => completeWith(driver, driver.send(SHORT), 3 + FRAMES_AROUND)));
+    times.push(await timed(() => shortSend(driver)));
   }
   return times;
 }

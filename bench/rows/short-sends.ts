@@ -1,9 +1,7 @@
 /** Streaming sends of tasks with three events. */
-import { completeWith, FRAMES_AROUND } from "./task-stream.ts";
+import { shortSend } from "./task-stream.ts";
 import { repeat } from "./repeat.ts";
 import { rate, type Row } from "./row.ts";
-
-const EVENTS = 3;
 
 export const shortSends: Row = {
   name: "short-sends",
@@ -24,7 +22,7 @@ export const shortSends: Row = {
   ],
   async run({ open, measure, quick }) {
     const driver = open(4);
-    const send = (): Promise<void> => completeWith(driver, driver.send(`events=${EVENTS} kind=artifact`), EVENTS + FRAMES_AROUND);
+    const send = (): Promise<void> => shortSend(driver);
     // Long enough for both sides to be compiled: a server runs for days.
     await repeat({ workers: 32, ms: quick ? 150 : 3_000 }, send);
     const many = await measure(() => repeat({ workers: 32, ms: quick ? 300 : 2_000 }, send));

@@ -16,6 +16,15 @@ export async function completeWith(driver: Driver, call: StreamCall, frames: num
   if (state !== TaskState.COMPLETED) throw new Error(`a stream ended with ${payload.case ?? "nothing"} ${state ?? ""}`);
 }
 
+const SHORT_EVENTS = 3;
+/** What a short send says. */
+export const SHORT_SEND: string = `events=${SHORT_EVENTS} kind=artifact`;
+
+/** A short send: a task of three updates, read to its end. */
+export function shortSend(driver: Driver, call: StreamCall = driver.send(SHORT_SEND)): Promise<void> {
+  return completeWith(driver, call, SHORT_EVENTS + FRAMES_AROUND);
+}
+
 /** A task that shows WORKING and makes no update yet. */
 export interface WorkingTask {
   readonly id: string;
