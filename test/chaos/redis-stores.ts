@@ -65,7 +65,7 @@ export async function sentinelRedis({ lossy }: StoreOptions): Promise<RedisStore
   const sentinels = await redisSentinels({ appendonly: "always", replicas: 2, args: AOF_ARGS });
   const back = async (old: RedisServer, random: Random): Promise<void> => {
     await delay(random.between(...AWAY_MS));
-    await sentinels.restart(old, { atOnce: true });
+    await sentinels.restart(old);
   };
   const losses = lossesOf(sentinels.servers);
   const losing: Record<string, Fault> = {
