@@ -3,6 +3,7 @@ import { create, type JsonObject, type MessageInitShape } from "@bufbuild/protob
 import { createContextValues, createHandlerContext, type HandlerContext } from "@connectrpc/connect";
 import {
   A2AService,
+  type AgentCard,
   CancelTaskRequestSchema,
   type Message,
   MessageSchema,
@@ -64,6 +65,12 @@ export async function testAgent(agent: Agent, options: HarnessOptions = {}): Pro
   return new AgentHarness(agent, resolved, { store, log });
 }
 
+/** A call that came to a replica has its turn there, whichever one serves by then. */
+interface Replica {
+  readonly worker: Worker;
+  readonly service: A2AServiceImpl;
+}
+
 /** An agent at work in this process. */
 export class AgentHarness implements AsyncDisposable {
   /** The store, for what the harness itself does not tell. */
@@ -72,8 +79,8 @@ export class AgentHarness implements AsyncDisposable {
   readonly #options: ServerOptions;
   readonly #log: Log;
   readonly #snapshots: Snapshots;
-  readonly #service: A2AServiceImpl;
-  readonly #workers: Worker[] = [];
+  readonly #card: AgentCard;
+  readonly #replicas: Replica[] = [];
   readonly #calls = new AbortController();
 
   constructor(agent: Agent, options: ServerOptions, { store, log }: { readonly store: ExpirableStore; readonly log: Log }) {
@@ -83,37 +90,25 @@ export class AgentHarness implements AsyncDisposable {
     const storage = new LeaseBook(store);
     this.storage = storage;
     this.#snapshots = new Snapshots(storage, options);
-    this.#addReplica();
-    const card = publicCard(agent.card, options, false);
+    this.#card = publicCard(agent.card, options, false);
     // An agent whose card says that it does not stream is tested as well as any other.
-    if (card.capabilities !== undefined) card.capabilities.streaming = true;
-    const replica = (): Worker => this.worker;
-    this.#service = new A2AServiceImpl({
-      webhooks: new ServerWebhooks(options),
-      agent,
-      log,
-      ownerOf: ownedByName,
-      card,
-      storage,
-      snapshots: this.#snapshots,
-      options,
-      streams: new Streams(streamDrained),
-      waits: new Streams(callDrained),
-      get worker() {
-        return replica();
-      },
-    });
+    if (this.#card.capabilities !== undefined) this.#card.capabilities.streaming = true;
+    this.#addReplica();
   }
 
   /** The replica that runs what is sent now. */
   get worker(): Worker {
-    return this.#workers.at(-1) as Worker;
+    return this.#present.worker;
+  }
+
+  get #present(): Replica {
+    return this.#replicas.at(-1) as Replica;
   }
 
   /** Sends a message that begins a task, and answers when the task exists. Throws where the agent answered directly: see {@link ask}. */
   async send(message: MessageText, call: CallInit = {}): Promise<TaskHandle> {
     const context = this.#context(call, "sendStreamingMessage");
-    const events = this.#service.sendStreamingMessage(sendRequest(message, call), context)[Symbol.asyncIterator]();
+    const events = this.#present.service.sendStreamingMessage(sendRequest(message, call), context)[Symbol.asyncIterator]();
     const first = await events.next();
     if (first.done === true || first.value.payload.case !== "task") {
       throw new TypeError("no task began: ask() is for an agent that answers directly");
@@ -123,7 +118,7 @@ export class AgentHarness implements AsyncDisposable {
 
   /** Sends a message and waits as SendMessage does: for the agent's direct answer, or for the task at rest. */
   async ask(message: MessageText, call: CallInit = {}): Promise<Message | Task> {
-    const { payload } = await this.#service.sendMessage(sendRequest(message, call), this.#context(call, "sendMessage"));
+    const { payload } = await this.#present.service.sendMessage(sendRequest(message, call), this.#context(call, "sendMessage"));
     if (payload?.case === "message") return create(MessageSchema, payload.value);
     return payload?.value as Task;
   }
@@ -131,7 +126,7 @@ export class AgentHarness implements AsyncDisposable {
   /** Asks for the end of a task; answers as CancelTask does. */
   cancel(taskId: string, call: CallInit = {}): Promise<Task> {
     const request = create(CancelTaskRequestSchema, { id: taskId, ...(call.metadata && { metadata: call.metadata }) });
-    return this.#service.cancelTask(request, this.#context(call, "cancelTask"));
+    return this.#present.service.cancelTask(request, this.#context(call, "cancelTask"));
   }
 
   /** The task as it is now. */
@@ -178,17 +173,27 @@ export class AgentHarness implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#calls.abort();
-    await Promise.all(this.#workers.map((worker) => worker.drain(AbortSignal.abort())));
+    await Promise.all(this.#replicas.map(({ worker }) => worker.drain(AbortSignal.abort())));
     await this.storage.close();
   }
 
   #addReplica(): { token: string; replica: string } {
-    const replica = `replica-${this.#workers.length + 1}`;
+    const replica = `replica-${this.#replicas.length + 1}`;
     const { storage } = this;
-    const sources = { agent: this.#agent, log: this.#log, measures: UNMEASURED, storage, snapshots: this.#snapshots };
+    const options = { ...this.#options, replica };
+    const sources = { agent: this.#agent, log: this.#log, measures: UNMEASURED, storage, snapshots: this.#snapshots, options };
     const abandon = (taskId: string): Promise<void> => abandonTask(sources, taskId);
-    const worker = new Worker({ ...sources, options: { ...this.#options, replica }, abandon });
-    this.#workers.push(worker);
+    const worker = new Worker({ ...sources, abandon });
+    const service = new A2AServiceImpl({
+      ...sources,
+      webhooks: new ServerWebhooks(options),
+      ownerOf: ownedByName,
+      card: this.#card,
+      streams: new Streams(streamDrained),
+      waits: new Streams(callDrained),
+      worker,
+    });
+    this.#replicas.push({ worker, service });
     worker.start();
     return { token: newMark() + newMark(), replica };
   }
