@@ -1,6 +1,7 @@
 /** Opens the front of an upstream agent, which may take its time to come up. */
 import { setTimeout as delay } from "node:timers/promises";
 import { A2AError } from "../client/index.ts";
+import type { Log } from "../core/telemetry.ts";
 import { OptionsError } from "../server/options.ts";
 import { type UpstreamAgent, upstreamAgent } from "../upstream/upstream-agent.ts";
 import { say } from "./output.ts";
@@ -10,11 +11,11 @@ import type { UpstreamAsked } from "./upstream-flags.ts";
 const AGAIN_MS = 500;
 
 /** The front. Throws OptionsError where the upstream cannot be used, or has not come up in time. */
-export async function openFront({ address, options, waitMs }: UpstreamAsked): Promise<UpstreamAgent> {
+export async function openFront({ address, options, waitMs }: UpstreamAsked, log: Log): Promise<UpstreamAgent> {
   const until = Date.now() + waitMs;
   for (let told = false; ; told = true) {
     try {
-      return await upstreamAgent(address, options);
+      return await upstreamAgent(address, { ...options, log });
     } catch (error) {
       if (!(error instanceof A2AError)) throw error;
       if (!mayComeUp(error)) throw new OptionsError(`--upstream: ${error.message}`, { cause: error });

@@ -86,7 +86,7 @@ async function run(command: Command, path: string | undefined, flags: Record<str
   const telemetry = await startTelemetry({ replica: options.replica, log });
   await using failed = new AsyncDisposableStack();
   failed.defer(() => telemetry.shutdown());
-  const front = upstream && (await (await import("./front.ts")).openFront(upstream));
+  const front = upstream && (await (await import("./front.ts")).openFront(upstream, log));
   const agent = front ?? (await loadAgent(path ?? ""));
   // Where the server itself knows its callers, it tells them apart.
   const authenticate = front?.authenticate !== undefined && !knowsCallers(options) ? { authenticate: front.authenticate } : {};

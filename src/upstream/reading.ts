@@ -1,5 +1,6 @@
 /** A run of the upstream's task, read event by event by one reader after another. */
 import type { RunEvent } from "../client/index.ts";
+import type { UpstreamSight } from "./upstream-sight.ts";
 
 /** What can be read: a run of the client, or one of our own making. */
 export interface Readable extends AsyncIterable<RunEvent, void> {
@@ -17,17 +18,24 @@ export type Read =
 export class Reading {
   readonly #run: Readable;
   readonly #events: AsyncIterator<RunEvent, void>;
+  readonly #sight: UpstreamSight;
   #next: Promise<Read> | undefined;
 
-  constructor(run: Readable) {
+  /** `sight`: told of each event. */
+  constructor(run: Readable, sight: UpstreamSight) {
     this.#run = run;
+    this.#sight = sight;
     this.#events = run[Symbol.asyncIterator]();
   }
 
   /** The next event, or the end; the same one until it is {@link taken}. Never rejects. */
   next(): Promise<Read> {
     this.#next ??= this.#events.next().then(
-      ({ done, value }): Read => (done === true ? { is: "end" } : { is: "event", event: value }),
+      ({ done, value }): Read => {
+        if (done === true) return { is: "end" };
+        this.#sight.heard();
+        return { is: "event", event: value };
+      },
       (error: unknown): Read => ({ is: "error", error }),
     );
     return this.#next;

@@ -5,7 +5,7 @@ import type { TaskError } from "../core/errors.ts";
 import type { AgentEvent } from "../core/events.ts";
 import { pause } from "../core/pause.ts";
 import { traceHeaders } from "../core/trace-context.ts";
-import { A2AError, type A2AClient, type CardInput } from "../client/index.ts";
+import { A2AError, type A2AClient, type CardInput, type Cut } from "../client/index.ts";
 import { knowsRepeats } from "../client/send.ts";
 import { callersByCredentials, type TellApart } from "./callers-by-credentials.ts";
 import { isAway } from "./failures.ts";
@@ -18,6 +18,7 @@ import { refusalOf } from "./refusal.ts";
 import { connectUpstream, handedOn, missingExtensions, republished } from "./upstream-card.ts";
 import { fromMemo, type UpstreamMemo } from "./upstream-memo.ts";
 import { resolveUpstreamOptions, type UpstreamOptions, type UpstreamOptionsInput } from "./upstream-options.ts";
+import { UpstreamSight } from "./upstream-sight.ts";
 import { UpstreamTurn } from "./upstream-turn.ts";
 
 /** How the client comes back to an upstream that went away: its turn waits longer than that, in rounds. */
@@ -44,14 +45,19 @@ const CANCEL_MS = 60_000;
  */
 export async function upstreamAgent(upstream: CardInput, given: UpstreamOptionsInput = {}): Promise<UpstreamAgent> {
   const options = resolveUpstreamOptions(given);
+  const sight = new UpstreamSight(options.log);
   const reconnect = { ...RECONNECT, ...options.client.reconnect };
-  const client = await connectUpstream(upstream, { pollIntervalMs: POLL_MS, ...options.client, reconnect });
+  const reconnecting = (cut: Cut): void => {
+    sight.cut(cut);
+    options.client.reconnecting?.(cut);
+  };
+  const client = await connectUpstream(upstream, { pollIntervalMs: POLL_MS, ...options.client, reconnect, reconnecting });
   try {
     const card = await client.card();
     const missing = missingExtensions(card, options);
     if (missing.length > 0)
       throw new A2AError(new Error(`the upstream agent requires extensions that are not handed on: ${missing.join(", ")}`));
-    return new UpstreamAgent(client, card, options);
+    return new UpstreamAgent(client, card, options, sight);
   } catch (error) {
     await client.close();
     throw error;
@@ -68,6 +74,7 @@ export class UpstreamAgent implements Agent, AsyncDisposable {
   readonly client: A2AClient;
   readonly options: UpstreamOptions;
   readonly firstWords: FirstWords;
+  readonly sight: UpstreamSight;
   /**
    * For `serve({ authenticate })`, where callers' credentials are handed on and nobody but the upstream judges them: without it all callers
    * would see each other's tasks. Undefined where none are handed on.
@@ -75,8 +82,9 @@ export class UpstreamAgent implements Agent, AsyncDisposable {
   readonly authenticate: TellApart | undefined;
   readonly #life = new AbortController();
 
-  constructor(client: A2AClient, card: AgentCard, options: UpstreamOptions) {
+  constructor(client: A2AClient, card: AgentCard, options: UpstreamOptions, sight: UpstreamSight) {
     this.client = client;
+    this.sight = sight;
     this.card = republished(card, options);
     this.options = options;
     this.acceptsMessages = options.acceptsMessages;
@@ -127,7 +135,7 @@ export class UpstreamAgent implements Agent, AsyncDisposable {
   send(message: Message, call: UpstreamCall): Reading {
     const { metadata, acceptedOutputModes } = call;
     const configuration = { acceptedOutputModes: [...acceptedOutputModes] };
-    return new Reading(this.client.send(message, { ...this.extrasOf(call), configuration, ...(metadata && { metadata }) }));
+    return new Reading(this.client.send(message, { ...this.extrasOf(call), configuration, ...(metadata && { metadata }) }), this.sight);
   }
 
   /** Follows the upstream's task to its end, through the states in which it waits. */
@@ -135,9 +143,9 @@ export class UpstreamAgent implements Agent, AsyncDisposable {
     const extras = this.extrasOf(call);
     const card = await this.client.card();
     if (polls || card.capabilities?.streaming !== true) {
-      return new Reading(pollTask(this.client, taskId, extras, this.options.client.pollIntervalMs ?? POLL_MS));
+      return new Reading(pollTask(this.client, taskId, extras, this.options.client.pollIntervalMs ?? POLL_MS), this.sight);
     }
-    return new Reading(this.client.follow(taskId, { ...extras, until: "terminal" }));
+    return new Reading(this.client.follow(taskId, { ...extras, until: "terminal" }), this.sight);
   }
 
   /**

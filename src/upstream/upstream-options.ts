@@ -1,5 +1,6 @@
 /** How an upstream agent is called, and what is done when it is lost. */
 import type { ClientOptionsInput } from "../client/index.ts";
+import { type Log, SILENT } from "../core/telemetry.ts";
 
 /** Options, complete. */
 export interface UpstreamOptions {
@@ -34,6 +35,8 @@ export interface UpstreamOptions {
   readonly lost: "fail" | "rerun";
   /** Whether messages are handed on while a task works; the upstream must take them. Default false. */
   readonly acceptsMessages: boolean;
+  /** Told when the upstream goes away and comes back, and of tasks that it has lost. Default: silent. */
+  readonly log: Log;
 }
 
 /** Options as they are given: everything may be left out. */
@@ -49,6 +52,7 @@ const DEFAULTS: UpstreamOptions = {
   awayMs: 15 * 60_000,
   lost: "fail",
   acceptsMessages: false,
+  log: SILENT,
 };
 
 /** Completes options. */

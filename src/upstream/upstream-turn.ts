@@ -106,6 +106,7 @@ export class UpstreamTurn {
       this.#stage = "find";
       const found = await sent.find(this.#over.signal);
       this.#heard = Date.now();
+      this.#agent.sight.heard();
       if (found !== undefined) yield* this.#learn(found.id, found.contextId);
     }
     if (sent.reached === "yes") {
@@ -261,7 +262,7 @@ export class UpstreamTurn {
       return false;
     }
     if (error instanceof Untold) {
-      yield failed("nobody can tell what became of the message to the upstream agent; the work may have run");
+      yield this.#fails("nobody can tell what became of the message to the upstream agent; the work may have run", error);
       return true;
     }
     if (isAway(error)) return yield* this.#wait(error);
@@ -275,7 +276,7 @@ export class UpstreamTurn {
     }
     if (this.#stage === "send") return yield* this.#refused(error);
     if (isDenied(error)) {
-      yield failed("the upstream agent does not let its task be read any more; the work may have run");
+      yield this.#fails("the upstream agent does not let its task be read any more; the work may have run", error);
       return true;
     }
     if (asked) return yield* this.#wait(error);
@@ -283,14 +284,26 @@ export class UpstreamTurn {
     return false;
   }
 
+  /** The front's own word on a task that the upstream will say nothing more of; the log has it too. */
+  #fails(why: string, error?: unknown): AgentEvent {
+    this.#agent.options.log.warn({ ...this.#ids(), error }, `a task ends FAILED: ${why}`);
+    return failed(why);
+  }
+
+  #ids(): Readonly<Record<string, string | undefined>> {
+    const { taskId, contextId } = this.#turn;
+    return { taskId, contextId, upstreamTaskId: this.#sent.on?.taskId };
+  }
+
   /** Comes again in a while, unless the upstream has been away for too long. */
   async *#wait(error: unknown): AsyncGenerator<AgentEvent, boolean> {
     const { awayMs, retryMs } = this.#agent.options;
     if (this.#stage === "send" && this.#sent.reached === "maybe" && isUncarried(error)) this.#sent.reached = "no";
+    this.#agent.sight.away(error);
     const leftMs = this.#heard + awayMs - Date.now();
     if (leftMs <= 0) {
       const done = this.#sent.reached === "no" ? "" : "; the work may have run";
-      yield failed(`the upstream agent has been away for ${Math.round(awayMs / 1000)} s${done}`);
+      yield this.#fails(`the upstream agent has been away for ${Math.round(awayMs / 1000)} s${done}`, error);
       return true;
     }
     await pause(Math.min(retryAfterMs(error) ?? retryMs, leftMs), this.#over.signal);
@@ -300,10 +313,11 @@ export class UpstreamTurn {
   /** The upstream knows the task no more. */
   async *#lost(): AsyncGenerator<AgentEvent, boolean> {
     if (this.#agent.options.lost === "fail" || !this.#sent.begins || this.#reruns >= MAX_RERUNS) {
-      yield failed("the upstream agent does not know the task any more; the work may have run");
+      yield this.#fails("the upstream agent does not know the task any more; the work may have run");
       return true;
     }
     this.#reruns += 1;
+    this.#agent.options.log.warn(this.#ids(), "the upstream agent does not know the task any more; its message is sent again");
     this.#sent.forget();
     this.#mirror.beginAnew();
     return this.#canceled;
@@ -316,7 +330,7 @@ export class UpstreamTurn {
     const whole = await this.#whole();
     const state = whole === undefined ? TaskState.UNSPECIFIED : stateOf(whole);
     if (whole === undefined || state === TaskState.UNSPECIFIED) {
-      yield failed(why);
+      yield this.#fails(why, error);
       return true;
     }
     // It is dealt with: nobody sends it again.
