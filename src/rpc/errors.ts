@@ -141,10 +141,21 @@ export function connectError(reason: Reason, message: string, extras: ErrorFacts
   if (extras.retryAfterMs !== undefined) {
     details.push({ desc: RetryInfoSchema, value: create(RetryInfoSchema, { retryDelay: duration(extras.retryAfterMs) }) });
   }
-  const result = new ConnectError(cut(message), row.code, undefined, details, extras.cause);
+  const result = withoutStack(() => new ConnectError(cut(message), row.code, undefined, details, extras.cause));
   reasons.set(result, reason);
   if (extras.retryAfterMs !== undefined) retries.set(result, extras.retryAfterMs);
   return result;
+}
+
+/** Makes an error that goes to a caller, and to nobody who would read where it was made: to find that out is most of what it costs. */
+function withoutStack<T>(make: () => T): T {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return make();
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
 }
 
 /** The same error with the codes of A2A 1.0.0, where they were others. */
@@ -154,7 +165,7 @@ export function withOlderCodes(thrown: unknown): ConnectError {
   const codes = reason && OLDER[reason];
   if (reason === undefined || codes === undefined) return error;
   const { rawMessage, metadata, details, cause } = error;
-  const result = new ConnectError(rawMessage, codes.code, metadata, details as OutgoingDetail[], cause);
+  const result = withoutStack(() => new ConnectError(rawMessage, codes.code, metadata, details as OutgoingDetail[], cause));
   reasons.set(result, reason);
   older.set(result, { ...TABLE[reason], ...codes });
   return result;

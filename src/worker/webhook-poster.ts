@@ -1,6 +1,8 @@
 /** POSTs notifications: bounded in time, in number, and in what it reads of the answer. */
 import { Agent, type buildConnector, request } from "undici";
+import { pause } from "../core/pause.ts";
 import { Turns } from "../core/turns.ts";
+import { OneATurn } from "./one-a-turn.ts";
 import { TurnsByKey } from "./turns-by-key.ts";
 import { WebhookRefused } from "./webhook-guard/webhook-refused.ts";
 import type { WebhookRequest } from "./webhook-request.ts";
@@ -46,7 +48,13 @@ const MAX_RETRY_AFTER_MS = 3_600_000;
 const KEEP_ALIVE_MS = 4000;
 /** How long an answer's body may take, and how long it may be: nobody reads it, but a connection can be used again after it. */
 const BODY_MS = 1000;
-const BODY_BYTES = 16 * 1024;
+const BODY_BYTES = 64 * 1024;
+/** How long the host keeps its place after that: each time has cost a connection, and all that came over it before it was cut. */
+const CUT_OFF_MS = 100;
+/** Answers that only announce another one (RFC 9110, 15.2). Without a bound they come as fast as the network brings them, until time is up. */
+const MAX_INTERIM = 10;
+
+const TOO_MANY_INTERIM = Object.assign(new Error(`more than ${MAX_INTERIM} interim answers`), { code: "TOO_MANY_INTERIM_ANSWERS" });
 
 /** Posts for one replica. */
 export class WebhookPoster {
@@ -55,6 +63,7 @@ export class WebhookPoster {
   readonly #hosts: TurnsByKey;
   readonly #owners: TurnsByKey;
   readonly #all: Turns;
+  readonly #paced = new OneATurn();
 
   constructor(options: PosterOptions) {
     const { timeoutMs, perHost, connect } = options;
@@ -84,23 +93,29 @@ export class WebhookPoster {
     using own = host && (await this.#owners.turn(owner, signal).catch(() => undefined));
     using place = own && (await this.#all.turn(signal).catch(() => undefined));
     if (place === undefined) return { is: "withheld" };
+    // An event that has come for many webhooks has come for streams too, and these go first.
+    await this.#paced.wait();
     const made = await make();
     return made === undefined ? { is: "withheld" } : await this.#post(made, signal);
   }
 
   async #post({ url, headers, body }: WebhookRequest, signal: AbortSignal): Promise<Posted> {
     const timeout = AbortSignal.timeout(this.#options.timeoutMs);
+    const babble = new AbortController();
+    let interim = 0;
     try {
       const reply = await request(url, {
         method: "POST",
         headers,
         body,
         dispatcher: this.#agent,
-        signal: AbortSignal.any([signal, timeout]),
+        signal: AbortSignal.any([signal, timeout, babble.signal]),
+        onInfo: () => void ((interim += 1) > MAX_INTERIM && babble.abort(TOO_MANY_INTERIM)),
       });
       // A connection counts until its answer is read: what comes slowly or without end is cut off, and changes nothing of the answer.
       const late = AbortSignal.any([signal, AbortSignal.timeout(BODY_MS)]);
       await reply.body.dump({ limit: BODY_BYTES, signal: late }).catch(() => undefined);
+      if (!reply.body.readableEnded) await pause(CUT_OFF_MS, signal);
       return judge(reply.statusCode, reply.headers["retry-after"]);
     } catch (error) {
       return failed(error, timeout.aborted);

@@ -21,6 +21,7 @@ export const BAD_WAYS = {
   },
   "endless headers": { acknowledges: false, act: (socket: Socket) => endless(socket, "HTTP/1.1 200 OK\r\n", `x: ${"y".repeat(1000)}\r\n`) },
   "endless continues": { acknowledges: false, act: (socket: Socket) => endless(socket, "", "HTTP/1.1 100 Continue\r\n\r\n") },
+  "endless hints": { acknowledges: false, act: (socket: Socket) => endless(socket, "", "HTTP/1.1 103 Early Hints\r\n\r\n") },
   "endless body": { acknowledges: true, act: (socket: Socket) => endless(socket, "HTTP/1.1 200 OK\r\n\r\n", "z".repeat(64 * 1024)) },
   "body by drops": { acknowledges: true, act: (socket: Socket) => drops(socket, "HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n") },
   "body that never comes": {
