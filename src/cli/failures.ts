@@ -19,7 +19,7 @@ export function isTimeout(error: unknown): boolean {
 /** What to try, by reason. */
 const ADVICE: Readonly<Record<string, (self: string) => string>> = {
   TASK_NOT_FOUND: (self) => `\`${self} list\` shows your tasks`,
-  TASK_NOT_CANCELABLE: (self) => `it has ended: \`${self} get\` shows how`,
+  TASK_NOT_CANCELABLE: (self) => `\`${self} get\` shows how`,
   UNAVAILABLE: () => "is it up, and is this the right one? --agent or THROUGHLINE_AGENT says where it is",
   UNAUTHENTICATED: () => "give a token: --token or THROUGHLINE_TOKEN",
   PERMISSION_DENIED: () => "another token may be allowed to: --token or THROUGHLINE_TOKEN",
@@ -56,6 +56,7 @@ export function failureText(error: unknown, better?: string): string {
 function adviceOf(reason: string, { taskId, configId }: A2AError["metadata"]): string | undefined {
   if (reason === "TASK_NOT_FOUND" && taskId !== undefined && configId !== undefined)
     return `\`${commandLine()} push list ${shellWord(taskId)}\` shows its webhooks`;
+  if (reason === "TASK_NOT_CANCELABLE" && taskId !== undefined) return `\`${commandLine()} get ${shellWord(taskId)}\` shows how`;
   return ADVICE[reason]?.(commandLine());
 }
 

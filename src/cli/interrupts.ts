@@ -13,6 +13,11 @@ export interface Interrupted {
   readonly cancel: () => void;
 }
 
+/** What is pressed once more while the command ends does not end it by the signal: it has an exit code to tell, as soon as that is known. */
+function late(): void {
+  if (process.exitCode !== undefined) process.exit();
+}
+
 /** The first Ctrl-C leaves the task after a moment, a second one in that moment cancels it, a third leaves it at once. */
 export function onInterrupts({ hint, leave, cancel }: Interrupted): Disposable {
   let count = 0;
@@ -33,6 +38,7 @@ export function onInterrupts({ hint, leave, cancel }: Interrupted): Disposable {
     [Symbol.dispose]: () => {
       clearTimeout(timer);
       process.off("SIGINT", interrupted);
+      process.on("SIGINT", late);
     },
   };
 }

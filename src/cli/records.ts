@@ -1,4 +1,5 @@
 /** `throughline records`: what was decided, and what stands. */
+import { existsSync } from "node:fs";
 import { Command } from "commander";
 import { type AcceptanceRecord, FileRecords, RecordReader } from "../client/index.ts";
 import { commandLine } from "./command-line.ts";
@@ -50,7 +51,7 @@ async function list(flags: Flags): Promise<ExitCode> {
   if (flags.content) throw new UsageError("--content: say of which record");
   const records = await selected(flags);
   if (flags.json) await writeJson(JSON.parse(JSON.stringify(records)));
-  else if (records.length === 0) say("no records");
+  else if (records.length === 0) say(existsSync(flags.records) ? "no records" : `no records: there is no ${flags.records}`);
   else await write(recordLines(records));
   return EXIT.done;
 }

@@ -41,7 +41,7 @@ suite("hold, reject and records", { concurrency: 2, timeout: 280_000 }, () => {
   test("records of a directory: kept content, nothing there, no such record, a file that is none", async () => {
     const records = join(folder, "others");
     const here = (...args: string[]): Promise<Ran> => run([...args, "--records", records]);
-    assert.deepEqual(await here("records"), { code: 0, stdout: "", stderr: "no records\n" });
+    assert.deepEqual(await here("records"), { code: 0, stdout: "", stderr: `no records: there is no ${records}\n` });
     assert.equal((await here("records", "--json")).stdout, "[]\n");
     const id = await deliver("complete");
     const { id: record, content } = recordIn(await here("accept", id, "--judged", "fine", "--keep", "--json"));

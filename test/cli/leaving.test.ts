@@ -2,12 +2,27 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import type { ClientBinding } from "../../src/client/client-options.ts";
+import { onInterrupts } from "../../src/cli/interrupts.ts";
 import { eventStream, RawServer } from "../bindings/transport/raw-server.ts";
 import { type CliProcess, COMMAND } from "../e2e/server-process.ts";
 import { cliBed, jsonLines, taskIdOf } from "./cli-bed.ts";
 
 /** A second Ctrl-C is in time, however busy the machine is. */
 const PATIENT = { THROUGHLINE_CTRL_C_MS: "60000" };
+
+test("a Ctrl-C that comes while the command ends does not end it by the signal", (t) => {
+  const before = new Set(process.listeners("SIGINT"));
+  t.after(() => process.listeners("SIGINT").forEach((one) => before.has(one) || process.off("SIGINT", one)));
+  const asked: string[] = [];
+  const ask = (what: string) => (): void => void asked.push(what);
+  const interrupts = onInterrupts({ hint: ask("hint"), cancel: ask("cancel"), leave: ask("leave") });
+  for (let press = 0; press < 3; press += 1) process.emit("SIGINT");
+  interrupts[Symbol.dispose]();
+  assert.equal(process.exitCode, undefined);
+  // Without a listener the process would be gone, whatever it had still to tell.
+  assert.equal(process.emit("SIGINT"), true);
+  assert.deepEqual(asked, ["hint", "cancel", "leave"]);
+});
 
 suite("a task that is waited for", { concurrency: 2, timeout: 240_000 }, () => {
   const bed = cliBed();
