@@ -1,8 +1,8 @@
 /**
  * `npm run bench:instrumentation [-- --only sends,gets,fan-out --restarts 8 --store redis --quick]`: what metrics cost, and traces of one call in ten, beside the same server
- * with neither. The three live side by side and are called in short turns, in another order each time, so that what else the machine does falls on
- * all alike; and they are started anew several times, since one process is a little faster than another for as long as it lives. Where there are
- * two cores and `taskset`, servers have one to themselves.
+ * with neither. The three live in one process, so that nothing else differs between them (two processes of the same program differ by more than
+ * this is about), and are called in short turns, in another order each time; the process is started anew several times. Where there are two cores and
+ * `taskset`, it has one to itself.
  */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
@@ -16,16 +16,17 @@ import { OURS } from "./programs.ts";
 import { deliver } from "./rows/fan-out.ts";
 import { repeat } from "./rows/repeat.ts";
 import { beginTask, completeWith, FRAMES_AROUND, shortSend } from "./rows/task-stream.ts";
+import { HOST } from "./serve-ours.ts";
+import { freePort } from "../test/redis/free-port.ts";
 import { redisServer } from "../test/redis/redis-server.ts";
 
-const MEASURED = { ...OURS, name: "measured", main: new URL("measured-server.ts", import.meta.url) };
+const INSTRUMENTED = { ...OURS, name: "instrumented", main: new URL("instrumented-servers.ts", import.meta.url) };
 /** What each may cost of the throughput of a server that is not instrumented. */
 const SIDES = [
-  { name: "off", program: OURS, args: [], most: 0 },
-  { name: "metrics", program: MEASURED, args: [], most: 0.05 },
-  { name: "metrics and traces", program: MEASURED, args: ["traced"], most: 0.1 },
+  { name: "off", most: 0 },
+  { name: "metrics", most: 0.05 },
+  { name: "metrics and traces", most: 0.1 },
 ] as const;
-type Side = (typeof SIDES)[number];
 
 const { values } = parseArgs({
   options: {
@@ -37,7 +38,7 @@ const { values } = parseArgs({
 });
 const { quick, store } = values;
 const restarts = quick ? 2 : Number(values.restarts);
-const TURNS = quick ? 2 : 10;
+const TURNS = quick ? 2 : 30;
 const TURN_MS = quick ? 50 : 300;
 const WARM_UP_MS = quick ? 100 : 3000;
 const WORKERS = 32;
@@ -53,8 +54,6 @@ interface Cost {
 
 /** One of the three, alive. */
 interface Living {
-  readonly side: Side;
-  readonly server: ServerProcess;
   readonly turn: (ms: number) => Promise<Cost>;
   /** All its turns together. */
   readonly total: { done: number; seconds: number; cpu: number };
@@ -111,14 +110,15 @@ async function collector(): Promise<Server> {
 async function lives(what: string): Promise<readonly Living[]> {
   await using stack = new AsyncDisposableStack();
   const living: Living[] = [];
-  for (const side of SIDES) {
-    const redis = store === "redis" ? stack.use(await redisServer()) : undefined;
-    pinTo(0);
-    const server = stack.use(await startServer(side.program, { args: side.args, redisUrl: redis?.url }));
-    pinTo(1);
-    const driver = openDriver("grpc", server.urls, 4);
+  const redis = store === "redis" ? stack.use(await redisServer()) : undefined;
+  const ports = [await freePort(), await freePort(), await freePort()];
+  pinTo(0);
+  const server = stack.use(await startServer(INSTRUMENTED, { args: ports.map(String), redisUrl: redis?.url }));
+  pinTo(1);
+  for (const port of ports) {
+    const driver = openDriver("grpc", { grpc: `${HOST}:${port}` }, 4);
     stack.defer(() => driver.close());
-    living.push({ side, server, turn: await prepare(what, driver, server), total: { done: 0, seconds: 0, cpu: 0 } });
+    living.push({ turn: await prepare(what, driver, server), total: { done: 0, seconds: 0, cpu: 0 } });
   }
   for (const { turn } of living) await turn(WARM_UP_MS);
   for (let round = 0; round < TURNS; round += 1) {
