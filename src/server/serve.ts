@@ -47,7 +47,7 @@ import { opsServer, type Scrape } from "./ops.ts";
 import { healthOf, Probes } from "./probes.ts";
 import { CARD_MAX_AGE_SECONDS, servedCard } from "./served-card.ts";
 import { SigningKeys } from "./signing-keys.ts";
-import { guardedLog } from "./telemetry/guarded-log.ts";
+import { guardedLog } from "../core/guarded-log.ts";
 import { type ServerTelemetry, serverTelemetry } from "./telemetry/server-telemetry.ts";
 import { TlsFiles } from "./tls-files.ts";
 import { ServerWebhooks } from "./webhooks.ts";

@@ -1,5 +1,6 @@
 /** How an upstream agent is called, and what is done when it is lost. */
 import type { ClientOptionsInput } from "../client/index.ts";
+import { guardedLog } from "../core/guarded-log.ts";
 import { type Log, SILENT } from "../core/telemetry.ts";
 
 /** Options, complete. */
@@ -60,5 +61,5 @@ export function resolveUpstreamOptions(given: UpstreamOptionsInput): UpstreamOpt
   const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   const all = { ...DEFAULTS, ...set };
   // Who wants to be left alone for longer counts as away.
-  return { ...all, client: { patienceMs: all.awayMs, ...all.client } };
+  return { ...all, log: guardedLog(all.log), client: { patienceMs: all.awayMs, ...all.client } };
 }

@@ -1,5 +1,5 @@
 /** A log that no line can break. */
-import { type Log, SILENT } from "../../core/telemetry.ts";
+import { type Log, SILENT } from "./telemetry.ts";
 
 /**
  * The same log, which never throws: facts have errors in them that agents threw, and loggers stumble over frozen ones, or over their getters. What that
