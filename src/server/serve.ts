@@ -93,7 +93,7 @@ export async function serve(init: ServeInit): Promise<RunningServer> {
   const [log, options] = [guardedLog(told), resolveOptions(given)];
   const [tls, keys] = [await TlsFiles.open(options.tls, log), await SigningKeys.open(options.signing.keys)];
   const access = accessOf(options, { authenticate, authorize }, log);
-  const card = servedCard(agent, options, access);
+  const card = servedCard(agent, options, access, log);
   const telemetry = serverTelemetry(log, options);
   const own = storage === undefined ? await openStorage(agent, options, { log, measures: telemetry.measures }) : undefined;
   const parts = { storage: storage ?? own, ownsStorage: own !== undefined, card, access, ownerOf, tls, keys, log, telemetry, scrape };

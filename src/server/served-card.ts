@@ -2,6 +2,7 @@
 import { type DescField, type DescMessage, type DescOneof, ScalarType } from "@bufbuild/protobuf";
 import { type AgentCard, AgentCardSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { Agent } from "../core/agent.ts";
+import type { Log } from "../core/telemetry.ts";
 import { declareSchemes, publicCard } from "../service/agent-card.ts";
 import type { Access } from "./access.ts";
 import { OptionsError, type ServerOptions } from "./options.ts";
@@ -13,17 +14,24 @@ const SCALARS: Partial<Record<ScalarType, string>> = { [ScalarType.STRING]: "a s
 /** Values that are checked where they are encoded: JSON in the place of a message. */
 const FREE = new Set(["google.protobuf.Struct", "google.protobuf.Value"]);
 
+/** Strings that every card is to have (R-311). */
+const TELLING = ["name", "description", "version"] as const;
+
 /**
  * The agent's card with the server's part of it; its interfaces are named when the ports are known. Throws {@link OptionsError}, naming each member of the
- * agent's card that is not what its type says, and each that there is not: agents are often written in plain JavaScript, where nobody else tells.
+ * agent's card that is not what its type says, and each that there is not: agents are often written in plain JavaScript, where nobody else tells. What is
+ * missing is warned of.
  */
-export function servedCard(agent: Agent, options: ServerOptions, access: Access): AgentCard {
+export function servedCard(agent: Agent, options: ServerOptions, access: Access, log: Log): AgentCard {
   const wrong: string[] = [];
   checkMessage(agent.card, AgentCardSchema, "agent.card", wrong);
   if (wrong.length > 0) throw new OptionsError(wrong.join("\n"));
   // The capability wants an authenticator, and a card; a card that declares it without one is told so when it is asked (R-133).
   const extended = access.isKnown && (agent.extendedCard !== undefined || agent.card.capabilities?.extendedAgentCard === true);
   const card = publicCard(agent.card, options, extended);
+  const members = TELLING.filter((name) => card[name] === "");
+  // An upstream's card may be such a one, and its callers want it served all the same.
+  if (members.length > 0) log.warn({ members }, "the card says nothing in members that A2A requires: callers may refuse it");
   if (access.declared !== undefined) declareSchemes(card, access.declared, access.scopes);
   return card;
 }

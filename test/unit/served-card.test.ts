@@ -5,6 +5,7 @@ import { create } from "@bufbuild/protobuf";
 import { AgentCardSchema } from "../../gen/lf/a2a/v1/a2a_pb.ts";
 import type { Agent, AgentCardInit } from "../../src/core/agent.ts";
 import { OptionsError } from "../../src/server/options.ts";
+import { KeptLog } from "../worker/bed.ts";
 import { serve } from "../../src/server/serve.ts";
 
 const CARD = { name: "x", description: "d", version: "1", defaultInputModes: ["text/plain"], defaultOutputModes: [], skills: [] };
@@ -51,6 +52,21 @@ suite("a card", () => {
       new OptionsError("agent.card: an object is expected, this is undefined"),
     );
   });
+
+  for (const [card, members] of [
+    [{ name: "x" }, ["description", "version"]],
+    [{ ...CARD, description: "" }, ["description"]],
+    [CARD, undefined],
+  ] as const)
+    test(`R-311 that says nothing in ${members?.join() ?? "no member"} that it is to have is served, with a warning where it does`, async () => {
+      const log = new KeptLog();
+      await using _server = await serve({ agent: agentWith(card), log, ...PORTS });
+      const warned = log.lines.filter(({ message }) => message.startsWith("the card says nothing"));
+      assert.deepEqual(
+        warned.map(({ facts }) => facts["members"]),
+        members === undefined ? [] : [members],
+      );
+    });
 
   const whole = { ...CARD, iconUrl: undefined, capabilities: { extensions: [{ uri: "urn:x", params: { a: [1, { b: null }] } }] } };
   for (const [what, card] of [
