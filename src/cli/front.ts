@@ -5,7 +5,7 @@ import type { Log } from "../core/telemetry.ts";
 import { OptionsError } from "../server/options.ts";
 import { type UpstreamAgent, upstreamAgent } from "../upstream/upstream-agent.ts";
 import { say } from "./output.ts";
-import type { UpstreamAsked } from "./upstream-flags.ts";
+import { shownAddress, type UpstreamAsked } from "./upstream-flags.ts";
 
 /** Between two attempts. */
 const AGAIN_MS = 500;
@@ -21,7 +21,7 @@ export async function openFront({ address, options, waitMs }: UpstreamAsked, log
       if (!mayComeUp(error)) throw new OptionsError(`--upstream: ${error.message}`, { cause: error });
       if (Date.now() >= until)
         throw new OptionsError(`--upstream: ${error.message}; it was waited for ${Math.round(waitMs / 1000)} s`, { cause: error });
-      if (!told) say(`throughline: waiting for the upstream agent at ${address}: ${error.message}`);
+      if (!told) say(`throughline: waiting for the upstream agent at ${shownAddress(address)}: ${error.message}`);
     }
     await delay(Math.min(AGAIN_MS, Math.max(0, until - Date.now())));
   }

@@ -13,7 +13,7 @@ import { type KnownOption, knownOptions, readOptions } from "./read-options.ts";
 import { commandLine } from "./command-line.ts";
 import { quoted } from "./shell-word.ts";
 import { strayVariables } from "./stray-variables.ts";
-import { upstreamAsked, upstreamOptions } from "./upstream-flags.ts";
+import { shownAddress, upstreamAsked, upstreamOptions } from "./upstream-flags.ts";
 import { growYoungSpace } from "./young-space.ts";
 
 const HELP = `
@@ -74,7 +74,7 @@ async function run(command: Command, path: string | undefined, flags: Record<str
   if (upstream === undefined && path === undefined)
     throw new OptionsError("name the agent to serve: the path of its module, or --upstream");
   if (upstream !== undefined && path !== undefined)
-    throw new OptionsError(`<agent> and --upstream exclude each other: ${path} is served, or ${upstream.address}`);
+    throw new OptionsError(`<agent> and --upstream exclude each other: ${path} is served, or ${shownAddress(upstream.address)}`);
   // Those who only call an agent need not wait for all that serves one, nor does an agent of its own for all that a front needs.
   const { serve } = await import("../server/serve.ts");
   const { startTelemetry } = await import("../server/telemetry/sdk.ts");
@@ -94,7 +94,7 @@ async function run(command: Command, path: string | undefined, flags: Record<str
   failed.move();
   growYoungSpace();
   stopOnSignals(server, telemetry);
-  process.stdout.write(welcome(agent, server, upstream?.address));
+  process.stdout.write(welcome(agent, server, upstream && shownAddress(upstream.address)));
 }
 
 /** A task of a front may be taken over as often as it takes: nothing is run again. */

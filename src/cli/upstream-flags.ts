@@ -103,6 +103,14 @@ function clientOptions(flags: Flags): ClientOptionsInput {
   };
 }
 
+/** An address as it may be shown: a URL without its credentials. */
+export function shownAddress(address: string): string {
+  const url = URL.parse(address);
+  if (url === null || (url.username === "" && url.password === "")) return address;
+  [url.username, url.password] = ["", ""];
+  return url.href;
+}
+
 /** A URL as it is; anything else is taken for `host:port`. */
 function addressOf(text: string): string {
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) {

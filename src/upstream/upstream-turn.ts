@@ -267,6 +267,7 @@ export class UpstreamTurn {
     }
     if (isAway(error)) return yield* this.#wait(error);
     if (!(error instanceof A2AError)) throw error;
+    this.#agent.sight.heard();
     const asked = this.#stage === "find" || this.#polls;
     if (this.#sent.on !== undefined && isLost(error, { asked })) {
       if (asked || this.#stage === "send") return yield* this.#lost();

@@ -146,8 +146,9 @@ function failed(error: unknown, timedOut: boolean): Posted {
 }
 
 /** Seconds, or a date (RFC 9110, 10.2.3). */
-function retryAfterMs(value: string | string[] | undefined): number | undefined {
-  if (typeof value !== "string") return undefined;
+function retryAfterMs(given: string | string[] | undefined): number | undefined {
+  const value = typeof given === "string" ? given : given?.[0];
+  if (value === undefined) return undefined;
   const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
   return ms > 0 ? Math.min(ms, MAX_RETRY_AFTER_MS) : undefined;
 }

@@ -72,6 +72,21 @@ suite("the log of a front", () => {
     await line(log, HEARD);
   });
 
+  test("says that the upstream is back when all that it says is that it has lost the task", async () => {
+    await using bed = await ForeignBed.open();
+    const log = new KeptLog();
+    const front = await bed.front({}, { log });
+    const id = await begin(front.client, "go");
+    await bed.agent.task(1);
+    bed.proxy.refuse();
+    bed.proxy.cut();
+    await line(log, AWAY);
+    bed.agent.tasks.clear();
+    await bed.proxy.accept();
+    await front.client.follow(id);
+    await line(log, HEARD);
+  });
+
   test("names the task, and the upstream's, that the upstream has lost", async () => {
     await using bed = await ForeignBed.open();
     const log = new KeptLog();
