@@ -15,7 +15,7 @@ function uncaught(error: Error): string {
 test("an error shows its facts and those of its cause, and nothing of the schema of its details", () => {
   const cause = connectError("TASK_NOT_FOUND", "no such task", { metadata: { taskId: "t-1" } });
   const shown = uncaught(A2AError.from(cause));
-  for (const fact of ["reason: 'TASK_NOT_FOUND'", "taskId: 't-1'", "[cause]: ConnectError: [not_found] no such task"])
+  for (const fact of ["reason: 'TASK_NOT_FOUND'", "taskId: 't-1'", "[cause]: [ConnectError: [not_found] no such task]"])
     assert.ok(shown.includes(fact), shown);
   assert.ok(!shown.includes("typeName"), shown);
   assert.equal(cause.details.length, 1);
