@@ -11,6 +11,14 @@ export function isAway(error: unknown): boolean {
   return error instanceof UnknownOutcomeError || isTransient(error) || error.unreached;
 }
 
+/** What the client itself makes of a call that was closed, or of what is no answer. */
+const UNHEARD: ReadonlySet<string> = new Set(["UNKNOWN", "CANCELLED"]);
+
+/** A word of the upstream's: it refuses, or has lost the task, and so it is there. */
+export function isAnswer(error: unknown): boolean {
+  return isLost(error, { asked: false }) || (error instanceof A2AError && !isAway(error) && !UNHEARD.has(error.reason));
+}
+
 /** It knows the task no more. `asked`: GetTask said so, whose bare NOT_FOUND means nothing else. */
 export function isLost(error: unknown, { asked }: { readonly asked: boolean }): boolean {
   return causes(error).some(({ reason }) => reason === "TASK_NOT_FOUND" || (asked && reason === "NOT_FOUND"));

@@ -1,6 +1,6 @@
 /** A run of the upstream's task, read event by event by one reader after another. */
 import type { RunEvent } from "../client/index.ts";
-import { isAway } from "./failures.ts";
+import { isAnswer } from "./failures.ts";
 import type { UpstreamSight } from "./upstream-sight.ts";
 
 /** What can be read: a run of the client, or one of our own making. */
@@ -22,7 +22,7 @@ export class Reading {
   readonly #sight: UpstreamSight;
   #next: Promise<Read> | undefined;
 
-  /** `sight`: told of each event, and of each refusal. */
+  /** `sight`: told of each event, and of each other answer. */
   constructor(run: Readable, sight: UpstreamSight) {
     this.#run = run;
     this.#sight = sight;
@@ -38,8 +38,7 @@ export class Reading {
         return { is: "event", event: value };
       },
       (error: unknown): Read => {
-        // Whoever refuses is there.
-        if (!isAway(error)) this.#sight.heard();
+        if (isAnswer(error)) this.#sight.heard();
         return { is: "error", error };
       },
     );

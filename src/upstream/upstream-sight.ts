@@ -1,6 +1,7 @@
 /** Whether the upstream is heard of, as the log tells it. */
 import type { Cut } from "../client/index.ts";
 import type { Log } from "../core/telemetry.ts";
+import { isAway } from "./failures.ts";
 
 /** Of many replicas behind one address some may answer and others not: the log tells of that no more often than this. */
 const QUIET_MS = 10_000;
@@ -18,7 +19,7 @@ export class UpstreamSight {
 
   /** A run of the client has lost its connection. One cut says nothing: a proxy may have ended the stream, a replica may drain. */
   cut({ taskId, losses, cause, pauseMs }: Cut): void {
-    if (losses > 1 && cause !== undefined) this.away(cause);
+    if (losses > 1 && isAway(cause)) this.away(cause);
     this.#log.debug?.(
       { upstreamTaskId: taskId, losses, error: cause, pauseMs },
       "a stream of the upstream agent was cut; it is asked again",

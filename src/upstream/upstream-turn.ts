@@ -5,7 +5,7 @@ import { type AgentEvent, completed, failed, memo, status, working } from "../co
 import { pause } from "../core/pause.ts";
 import { isInterrupted, isTerminal, stateOf } from "../core/task.ts";
 import { A2AError, type RunEvent, UnknownOutcomeError } from "../client/index.ts";
-import { isAway, isDenied, isLost, isUncarried, retryAfterMs } from "./failures.ts";
+import { isAnswer, isAway, isDenied, isLost, isUncarried, retryAfterMs } from "./failures.ts";
 import { Untold } from "./find-task.ts";
 import { Inbox } from "./inbox.ts";
 import { Mirror } from "./mirror.ts";
@@ -106,8 +106,10 @@ export class UpstreamTurn {
       this.#stage = "find";
       const found = await sent.find(this.#over.signal);
       this.#heard = Date.now();
-      this.#agent.sight.heard();
-      if (found !== undefined) yield* this.#learn(found.id, found.contextId);
+      if (found !== undefined) {
+        this.#agent.sight.heard();
+        yield* this.#learn(found.id, found.contextId);
+      }
     }
     if (sent.reached === "yes") {
       this.#stage = "follow";
@@ -265,9 +267,14 @@ export class UpstreamTurn {
       yield this.#fails("nobody can tell what became of the message to the upstream agent; the work may have run", error);
       return true;
     }
-    if (isAway(error)) return yield* this.#wait(error);
+    const { sight } = this.#agent;
+    if (isAway(error)) {
+      // It may be our own store that is.
+      if (error instanceof A2AError) sight.away(error);
+      return yield* this.#wait(error);
+    }
     if (!(error instanceof A2AError)) throw error;
-    this.#agent.sight.heard();
+    if (isAnswer(error)) sight.heard();
     const asked = this.#stage === "find" || this.#polls;
     if (this.#sent.on !== undefined && isLost(error, { asked })) {
       if (asked || this.#stage === "send") return yield* this.#lost();
@@ -300,7 +307,6 @@ export class UpstreamTurn {
   async *#wait(error: unknown): AsyncGenerator<AgentEvent, boolean> {
     const { awayMs, retryMs } = this.#agent.options;
     if (this.#stage === "send" && this.#sent.reached === "maybe" && isUncarried(error)) this.#sent.reached = "no";
-    this.#agent.sight.away(error);
     const leftMs = this.#heard + awayMs - Date.now();
     if (leftMs <= 0) {
       const done = this.#sent.reached === "no" ? "" : "; the work may have run";

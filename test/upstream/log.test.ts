@@ -87,35 +87,69 @@ suite("the log of a front", () => {
     await line(log, HEARD);
   });
 
-  test("names the task, and the upstream's, that the upstream has lost", async () => {
-    await using bed = await ForeignBed.open();
+  /** A task of which one chunk was seen, and which its upstream then loses. */
+  async function losing(lost: "fail" | "rerun") {
+    const bed = await ForeignBed.open();
     const log = new KeptLog();
-    const front = await bed.front({}, { log });
-    const id = await begin(front.client, "go");
+    const { client } = await bed.front({}, { log, lost });
+    const taskId = await begin(client, "go");
     const upstream = await bed.agent.task(1);
     upstream.chunk("one ");
-    const { contextId } = await seen(front.client, id, (task) => texts(task).length === 1);
+    const { contextId } = await seen(client, taskId, (task) => texts(task).length === 1);
     bed.agent.tasks.clear();
     bed.proxy.cut();
-    const { error: _, ...facts } = await line(log, /^a task ends FAILED: the upstream agent does not know the task any more/);
-    assert.deepEqual(facts, { taskId: id, contextId, upstreamTaskId: upstream.task.id });
+    const ids = { taskId, contextId, upstreamTaskId: upstream.task.id };
+    return { bed, log, client, ids, [Symbol.asyncDispose]: () => bed[Symbol.asyncDispose]() };
+  }
+
+  test("names the task, and the upstream's, that the upstream has lost", async () => {
+    await using lost = await losing("fail");
+    const { error: _, ...facts } = await line(lost.log, /^a task ends FAILED: the upstream agent does not know the task any more/);
+    assert.deepEqual(facts, lost.ids);
   });
 
   test("names the task whose message is sent again", async () => {
+    await using lost = await losing("rerun");
+    assert.deepEqual(await line(lost.log, /its message is sent again$/), lost.ids);
+    (await lost.bed.agent.task(1)).status(TaskState.COMPLETED);
+    await lost.client.follow(lost.ids.taskId);
+  });
+
+  test("does not take a cancel of a task that waits for a word of the upstream", async () => {
     await using bed = await ForeignBed.open();
     const log = new KeptLog();
-    const front = await bed.front({}, { log, lost: "rerun" });
+    const front = await bed.front({ cancelGraceMs: 50 }, { log });
     const id = await begin(front.client, "go");
-    const upstream = await bed.agent.task(1);
-    upstream.chunk("one ");
-    await seen(front.client, id, (task) => texts(task).length === 1);
-    bed.agent.tasks.clear();
+    await bed.agent.task(1);
+    bed.proxy.refuse();
     bed.proxy.cut();
-    const { taskId, upstreamTaskId } = await line(log, /its message is sent again$/);
-    assert.deepEqual([taskId, upstreamTaskId], [id, upstream.task.id]);
-    (await bed.agent.task(1)).status(TaskState.COMPLETED);
+    await line(log, AWAY);
+    await front.client.cancelTask(id);
     await front.client.follow(id);
+    assert.ok(!log.lines.some(({ message }) => message === HEARD));
   });
+
+  for (const [reason, code] of [
+    ["INTERNAL", Code.Internal],
+    ["UNSUPPORTED_OPERATION", Code.Unimplemented],
+  ] as const)
+    test(`does not say that an upstream is away that answers, if only ${reason}`, async () => {
+      await using bed = await ForeignBed.open();
+      const log = new KeptLog();
+      const front = await bed.front({}, { log, awayMs: 100 });
+      const id = await begin(front.client, "go");
+      (await bed.agent.task(1)).status(TaskState.WORKING);
+      await seen(front.client, id, (task) => task.status?.state === TaskState.WORKING);
+      bed.agent.onCall = async () => {
+        throw failure(reason, code);
+      };
+      bed.proxy.cut();
+      await front.client.follow(id);
+      assert.deepEqual(
+        log.lines.map(({ message }) => message),
+        ["a task ends FAILED: the upstream agent has been away for 0 s; the work may have run"],
+      );
+    });
 
   test("says why a task that was accepted could not go on: refused, away for too long, credentials that are not taken any more", async () => {
     await using bed = await ForeignBed.open();
