@@ -40,6 +40,26 @@ test("a receiver whose answer has to be cut off has acknowledged, and gets no mo
   assert.equal(posts.bad.requests.get("endless body"), 5);
 });
 
+test("Retry-After counts where a receiver says it twice: the first", async () => {
+  const server = createServer((request, response) =>
+    request.resume().on("end", () => response.writeHead(503, ["retry-after", "3", "retry-after", "4"]).end()),
+  );
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const poster = new WebhookPoster({ timeoutMs: 60_000, perHost: 1, perOwner: 1, concurrency: 1, connect: buildConnector({}) });
+  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+  try {
+    const posted = await poster.post({ hostname: url.hostname, owner: "ann" }, new AbortController().signal, async () => ({
+      url,
+      headers: {},
+      body: "{}",
+    }));
+    assert.deepEqual(posted, { is: "retry", cause: "it answered HTTP 503", afterMs: 3000 });
+  } finally {
+    await poster.close();
+    server.close();
+  }
+});
+
 test("webhooks of one owner that hang, on however many hosts, leave places to those of another", async () => {
   const hanging = Promise.withResolvers<void>();
   let hang = 0;
