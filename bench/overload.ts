@@ -13,6 +13,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { GetTaskRequestSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
 import { envelope } from "../src/bindings/envelope.ts";
 import { pinTo } from "./pin.ts";
+import { AS_IN_IMAGE } from "./image-options.ts";
 import { quantile } from "./quantile.ts";
 import { serve } from "../src/server/serve.ts";
 
@@ -36,8 +37,6 @@ const { values } = parseArgs({
 
 /** Of gRPC: what a call that is let through is answered here, and one that is not. */
 const [NOT_FOUND, EXHAUSTED] = ["5", "8"];
-/** The options of Node that the image gives it. */
-const AS_IN_IMAGE = ["--max-semi-space-size=8", "--v8-pool-size=1"];
 
 type Call = () => Promise<boolean>;
 
@@ -119,7 +118,7 @@ async function cpuOf(server: ChildProcess): Promise<number> {
 
 function start(role: string, ...more: string[]): ChildProcess {
   const args = ["--role", role, ...more, ...(values.redis === undefined ? [] : ["--redis", values.redis])];
-  return fork(import.meta.filename, args, { execArgv: role === "server" ? AS_IN_IMAGE : process.execArgv });
+  return fork(import.meta.filename, args, { execArgv: role === "server" ? [...AS_IN_IMAGE] : process.execArgv });
 }
 
 /** How long each call of the other caller took, in milliseconds. */

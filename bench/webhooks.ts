@@ -16,6 +16,7 @@ import { artifact, completed, textPart } from "../src/core/events.ts";
 import { serve } from "../src/server/serve.ts";
 import { Random } from "../test/chaos/random.ts";
 import { Exchange, MANNERS } from "../test/chaos/webhook-manners.ts";
+import { AS_IN_IMAGE } from "./image-options.ts";
 import { quantile } from "./quantile.ts";
 
 const { values } = parseArgs({
@@ -38,9 +39,6 @@ const HOOKS_EACH = 2;
 /** Sends before anything is measured. */
 const WARM_UP = quick ? 1 : 20;
 const QUIET_MS = 200;
-
-/** The options of Node that the image gives it. */
-const AS_IN_IMAGE = ["--max-semi-space-size=8", "--v8-pool-size=1"];
 
 const SIDES = {
   "no webhooks": [],
